@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/result.h"
+#include "base/sha256.h"
+
+namespace sw {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+Result<int> half(int n) {
+  if (n % 2 != 0) return Error{ErrorCode::kInvalidArgument, "odd", 0};
+  return n / 2;
+}
+
+Result<int> quarter(int n) {
+  SW_TRY(const int once, half(n));
+  SW_TRY(const int twice, half(once));
+  return twice;
+}
+
+TEST(Result, TryReturnsTheFirstError) {
+  EXPECT_EQ(quarter(8).value(), 2);
+  EXPECT_EQ(quarter(6).error().message, "odd");
+}
+
+TEST(Result, WhileDoingPrefixesTheMessage) {
+  EXPECT_EQ((Error{ErrorCode::kCorrupt, "page 17 torn", 0}.while_doing("restoring c42").message),
+            "restoring c42: page 17 torn");
+}
+
+TEST(Sha256, MatchesTheStandardsVector) {
+  EXPECT_EQ(sha256_hex(as_bytes("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Sha256, FieldsAreDelimited) {
+  EXPECT_NE(Sha256().field("ab").field("c").hex(), Sha256().field("a").field("bc").hex());
+}
+
+TEST(Files, WriteReplacesAtomicallyAndLeavesNothingBehind) {
+  auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-base-").value();
+  const fs::path file = folder.path() / "f";
+  ASSERT_TRUE(write_file_atomically(file, as_bytes("one")).ok());
+  ASSERT_TRUE(write_file_atomically(file, as_bytes("two")).ok());
+  EXPECT_EQ(read_text_file(file).value(), "two");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
+}
+
+TEST(Files, ReadReportsTheMissingPath) {
+  const auto result = read_file("/nonexistent/x");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(result.error().message, HasSubstr("/nonexistent/x"));
+}
+
+TEST(Files, PrivateDirectoryRefusesOneOthersCanWrite) {
+  auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-base-").value();
+  const fs::path open = folder.path() / "open";
+  ASSERT_TRUE(make_private_directory(open).ok());
+  ASSERT_TRUE(make_private_directory(open).ok());
+  ::chmod(open.c_str(), 0777);
+  EXPECT_EQ(make_private_directory(open).error().code, ErrorCode::kPermission);
+}
+
+TEST(Files, TemporaryDirectoryIsDeletedWithItsContent) {
+  fs::path path;
+  {
+    auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-base-").value();
+    path = folder.path();
+    ASSERT_TRUE(write_file_atomically(path / "f", as_bytes("x")).ok());
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+}  // namespace
+}  // namespace sw
