@@ -9,14 +9,6 @@
 
 find_program(SW_CARGO cargo REQUIRED)
 
-if(DEFINED ENV{SANDBOX_WORKERS_CACHE})
-  set(SW_CACHE_DIR "$ENV{SANDBOX_WORKERS_CACHE}")
-elseif(DEFINED ENV{XDG_CACHE_HOME})
-  set(SW_CACHE_DIR "$ENV{XDG_CACHE_HOME}/sandbox-workers")
-else()
-  set(SW_CACHE_DIR "$ENV{HOME}/.cache/sandbox-workers")
-endif()
-
 set(SW_CARGO_TARGET_DIR "${SW_CACHE_DIR}/cargo-target" CACHE PATH "cargo's target folder for third_party/wasmtime")
 set(SW_WASMTIME_DIR "${PROJECT_SOURCE_DIR}/third_party/wasmtime")
 set(SW_WASMTIME_OUT "${CMAKE_BINARY_DIR}/wasmtime")

@@ -45,7 +45,7 @@ struct [[nodiscard]] Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }
@@ -94,15 +94,15 @@ Error errno_error(int errno_value, std::string_view what);
 
 /// SW_TRY(auto x, expression): binds the value, or returns the error from the enclosing function.
 #define SW_TRY(declaration, ...) SW_TRY_INNER(SW_CONCAT(sw_result_, __LINE__), declaration, __VA_ARGS__)
-#define SW_TRY_INNER(name, declaration, ...)       \
-  auto name = (__VA_ARGS__);                       \
-  if (!name.ok()) return std::move(name).error();  \
+#define SW_TRY_INNER(name, declaration, ...)      \
+  auto name = (__VA_ARGS__);                      \
+  if (!name.ok()) return std::move(name).error(); \
   declaration = *std::move(name)
 
 /// SW_CHECK_OK(expression): for Result<void>; returns the error from the enclosing function.
-#define SW_CHECK_OK(...)                                        \
-  do {                                                          \
-    if (auto sw_status = (__VA_ARGS__); !sw_status.ok()) {      \
-      return std::move(sw_status).error();                      \
-    }                                                           \
+#define SW_CHECK_OK(...)                                   \
+  do {                                                     \
+    if (auto sw_status = (__VA_ARGS__); !sw_status.ok()) { \
+      return std::move(sw_status).error();                 \
+    }                                                      \
   } while (false)

@@ -72,11 +72,11 @@ class InstancePre {
 /// Why an instance could not be kept.
 enum class KeepVerdict : std::uint8_t {
   kKept,
-  kNotKeepable,     ///< the module writes tables, drops segments, … (StateFacts)
-  kEndedAbnormally, ///< a call trapped, exited, was stopped
+  kNotKeepable,      ///< the module writes tables, drops segments, … (StateFacts)
+  kEndedAbnormally,  ///< a call trapped, exited, was stopped
   kMemoryGrew,
   kGlobalChanged,
-  kHostFailed,      ///< the scan or the put-back failed
+  kHostFailed,  ///< the scan or the put-back failed
 };
 
 struct ResetStats {

@@ -163,7 +163,8 @@ class Linker {
   struct State;
 
   template <class R, class... A>
-  Result<void> define_typed(std::string_view module, std::string_view name, std::function<R(Caller&, A...)> function) {
+  Result<void> define_typed(std::string_view module, std::string_view name,
+                            std::function<R(Caller&, A...)> function) {
     return define_raw(module, name, detail::signature_of<typename detail::Unwrapped<R>::type, A...>(),
                       [function = std::move(function)](Caller& caller, RawValue* values) mutable {
                         return detail::invoke_host<decltype(function), R, A...>(function, caller, values,

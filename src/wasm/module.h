@@ -23,11 +23,11 @@ struct DataSegment {
 /// What a scan of a module's code found out about the state an instance has beside its memory. An
 /// instance may be kept after a run, its memory put back, only if that state cannot have changed.
 struct StateFacts {
-  bool has_start = false;        ///< a start function runs at instantiation, before an image could be in place
-  bool writes_tables = false;    ///< code contains table.set, grow, fill, copy or init
-  bool drops_segments = false;   ///< code contains data.drop or elem.drop
-  bool passive_data = false;     ///< memory.init needs its data segments, so they stay in the module
-  bool imports_state = false;    ///< imports a memory, a table or a mutable global
+  bool has_start = false;       ///< a start function runs at instantiation, before an image could be in place
+  bool writes_tables = false;   ///< code contains table.set, grow, fill, copy or init
+  bool drops_segments = false;  ///< code contains data.drop or elem.drop
+  bool passive_data = false;    ///< memory.init needs its data segments, so they stay in the module
+  bool imports_state = false;   ///< imports a memory, a table or a mutable global
   std::uint32_t mutable_globals = 0;  ///< made visible as exports named kGlobalExportPrefix + index
 
   /// Empty if an instance may be kept at all; otherwise the first reason why not.
