@@ -96,14 +96,13 @@ status=0
 if have dpkg-query && have apt-get; then
   mapfile -t missing < <(missing_packages "$@")
   if ((${#missing[@]})); then
-    install_packages "${missing[@]}" || exit 1
-    status=10
+    if install_packages "${missing[@]}"; then status=10; else problems=1; fi
   fi
 elif (($# == 0)); then
   say "no apt-get here: the libraries of $here/debian-packages.txt are taken to be installed"
 fi
-if (($#)); then exit $status; fi
-check_versions
+if (($# == 0)); then check_versions; fi
 if ((problems)); then exit 1; fi
+if (($#)); then exit $status; fi
 touch "$stamp"
 exit $status

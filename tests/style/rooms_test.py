@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: The sandbox-workers authors
+# SPDX-License-Identifier: Apache-2.0
+"""The rooms of src/ include only what stands below them, and foreign headers stay in their room.
+
+CMake accepts circles between static libraries, so the includes themselves are read.
+"""
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1))
+
+# Lowest first: a room may include itself and those before it.
+ROOMS = ["base", "wasm", "wasi", "engine", "cli"]
+# Foreign headers and the one room that may include them.
+FOREIGN = {"wasmtime.h": "wasm", "wasm.h": "wasm", "wasi.h": "wasm", "wasmtime/": "wasm", "sw_prepare.h": "wasm"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+
+
+def complaints(src: pathlib.Path) -> list[str]:
+    found = []
+    languages = [f.name for f in (src / "engine").iterdir() if f.is_dir()] if (src / "engine").is_dir() else []
+    for room in sorted(f.name for f in src.iterdir() if f.is_dir()):
+        if room not in ROOMS:
+            found.append(f"src/{room} is not in the list of rooms")
+            continue
+        for file in sorted((src / room).rglob("*")):
+            if file.suffix not in (".h", ".cc"):
+                continue
+            name = file.relative_to(src)
+            for header in INCLUDE.findall(file.read_text(encoding="utf-8")):
+                parts = header.split("/")
+                if parts[0] in ROOMS and ROOMS.index(parts[0]) > ROOMS.index(room):
+                    found.append(f"{name} includes {header}, which stands above it")
+                for foreign, owner in FOREIGN.items():
+                    if header.startswith(foreign) and room != owner:
+                        found.append(f"{name} includes {header}, which only src/{owner} may")
+                if (len(name.parts) > 2 and parts[:1] == ["engine"] and len(parts) > 2
+                        and parts[1] in languages and name.parts[1] in languages and parts[1] != name.parts[1]):
+                    found.append(f"{name} includes {header}, another language's")
+    return found
+
+
+class Rooms(unittest.TestCase):
+    def test_of_this_repository(self):
+        self.assertEqual(complaints(ROOT / "src"), [])
+
+    def test_each_room_says_what_it_is_for(self):
+        for room in (ROOT / "src").iterdir():
+            if room.is_dir():
+                self.assertTrue((room / "README.md").is_file(), f"{room.name} has no README.md")
+
+    def test_notices_each_kind_of_breach(self):
+        breaches = {
+            "base/a.h": '#include "wasm/engine.h"',
+            "wasi/a.cc": "#include <wasmtime.h>",
+            "cli/a.cc": '#  include "wasmtime/store.h"',
+            "engine/python/a.cc": '#include "engine/javascript/driver.h"',
+            "attic/a.cc": "int x;",
+        }
+        fine = {
+            "wasm/capi.h": "#include <wasmtime.h>",
+            "engine/javascript/driver.h": '#include "base/result.h"',
+            "engine/python/b.cc": '#include "engine/python/driver.h"',
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            src = pathlib.Path(folder)
+            for name, text in {**breaches, **fine}.items():
+                (src / name).parent.mkdir(parents=True, exist_ok=True)
+                (src / name).write_text(text)
+            found = complaints(src)
+            self.assertEqual(len(found), len(breaches), found)
+
+
+if __name__ == "__main__":
+    unittest.main()
