@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -11,12 +10,9 @@
 
 namespace sw::wasm {
 
-/// What is compiled into guest code to measure or stop it. Costs guest speed, so the default is nothing:
-/// deadlines are watched from outside (see Instance::stop).
-enum class Instrumentation : std::uint8_t { kNone, kFuel, kEpoch };
-
+/// Guest code carries no checks that measure or stop it: they cost 30 to 56 % of guest speed. Deadlines are
+/// watched from outside (see Instance::stop).
 struct EngineOptions {
-  Instrumentation instrumentation = Instrumentation::kNone;
   /// Bytes of native stack a guest may use before it traps with kGuestStackOverflow. The calling thread's
   /// own stack must be larger by kHostStackReserve; Instance::call refuses otherwise. 128 MiB lets CPython
   /// free a list nested 200,000 deep.
@@ -26,8 +22,7 @@ struct EngineOptions {
 /// Room left below the guest for host functions and signal handlers.
 inline constexpr std::size_t kHostStackReserve = std::size_t{8} << 20;
 
-/// Wasmtime's compiler and runtime with one set of options. Shared by all threads; make one per process
-/// and instrumentation.
+/// Wasmtime's compiler and runtime with one set of options. Shared by all threads; make one per process.
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> create(const EngineOptions& options);

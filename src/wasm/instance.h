@@ -64,9 +64,8 @@ class InstancePre {
   struct State;
 
  private:
-  friend class Instance;
-  explicit InstancePre(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  explicit InstancePre(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;  // shared with the instances, which outlive this handle if they must
 };
 
 /// Why an instance could not be kept.
@@ -109,8 +108,9 @@ class Instance {
     return find_function(name, static_cast<F*>(nullptr));
   }
 
-  /// Calls into the guest; also from inside a host function. After an error of kind kGuest* the instance
-  /// must be thrown away, except that kGuestStopped by a host function that chose to is the same.
+  /// Calls into the guest; also from inside a host function. After any error the instance is poisoned: it
+  /// must be thrown away.
+  /// Errors: kGuestExit, kGuestStopped, kGuestTrap, kGuestStackOverflow, or what a host function returned.
   template <class R, class... A>
   Result<R> call(const Function<R(A...)>& function, std::type_identity_t<A>... arguments) {
     RawValue values[sizeof...(A) + 1] = {};
@@ -145,14 +145,23 @@ class Instance {
 
   /// Empty when the mutable globals have their initial values and the rules for keeping hold; else the reason.
   /// (Bake uses it to prove that an image without globals is the whole state.)
-  std::string reason_not_at_rest();
+  std::string reason_not_at_rest() const;
 
   struct State;
+  /// Ends a host function (for the Linker): null to go on, or a trap of Wasmtime's when it failed or the run is
+  /// to stop.
+  void* trap_for(Result<void> result);
 
  private:
   friend class InstancePre;
-  friend class Caller;
   explicit Instance(std::unique_ptr<State> state);
+
+  Result<void> start(const InstanceLimits& limits);
+  Result<void> enter();
+  /// Returns whether the host asked for the run to stop.
+  bool leave();
+  Error describe_end(std::string message, bool stopped, const void* trap);
+  bool globals_are_initial() const;
 
   Result<std::size_t> find_function_raw(std::string_view name, const Signature& signature);
   template <class R, class... A>

@@ -30,6 +30,7 @@ struct StateFacts {
   bool imports_state = false;   ///< imports a memory, a table or a mutable global
   std::uint32_t mutable_globals = 0;  ///< made visible as exports named kGlobalExportPrefix + index
 
+  bool keepable() const { return !has_start && !writes_tables && !drops_segments && !imports_state; }
   /// Empty if an instance may be kept at all; otherwise the first reason why not.
   std::string reason_not_keepable() const;
 };
@@ -63,7 +64,6 @@ class Module {
   static Result<Module> load(Engine& engine, const std::filesystem::path& path);
   Result<Bytes> serialize() const;
 
-  /// Imported functions that are not of the types a Linker can define are left out.
   std::vector<ImportName> imports() const;
   std::vector<std::string> exports() const;
 

@@ -1,0 +1,324 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "wasm/instance.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "wasm/engine_state.h"
+#include "wasm/guest_thread.h"
+#include "wasm/instance_state.h"
+#include "wasm/linker_state.h"
+#include "wasm/stop_signal.h"
+
+namespace sw::wasm {
+
+namespace {
+
+std::size_t declared_memory_bytes(const wasmtime_module_t* module) {
+  wasm_exporttype_vec_t types;
+  wasmtime_module_exports(module, &types);
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < types.size; ++i) {
+    const auto* memory = wasm_externtype_as_memorytype_const(wasm_exporttype_type(types.data[i]));
+    if (memory != nullptr) bytes = wasmtime_memorytype_minimum(memory) * kWasmPageBytes;
+  }
+  wasm_exporttype_vec_delete(&types);
+  return bytes;
+}
+
+bool same_value(const wasmtime_val_t& a, const wasmtime_val_t& b) {
+  if (a.kind != b.kind) return false;
+  switch (a.kind) {
+    case WASMTIME_I32:
+    case WASMTIME_F32: return a.of.i32 == b.of.i32;
+    case WASMTIME_I64:
+    case WASMTIME_F64: return a.of.i64 == b.of.i64;
+    case WASMTIME_V128: return std::memcmp(a.of.v128, b.of.v128, sizeof a.of.v128) == 0;
+    default: return false;  // a reference cannot be compared, so it counts as changed
+  }
+}
+
+Signature signature_of(const wasm_functype_t* type, bool& supported) {
+  Signature signature;
+  const auto convert = [&](const wasm_valtype_vec_t& from, std::vector<ValueType>& to) {
+    for (std::size_t i = 0; i < from.size; ++i) {
+      switch (wasm_valtype_kind(from.data[i])) {
+        case WASM_I32: to.push_back(ValueType::kI32); break;
+        case WASM_I64: to.push_back(ValueType::kI64); break;
+        case WASM_F32: to.push_back(ValueType::kF32); break;
+        case WASM_F64: to.push_back(ValueType::kF64); break;
+        default: supported = false;
+      }
+    }
+  };
+  convert(*wasm_functype_params(type), signature.params);
+  convert(*wasm_functype_results(type), signature.results);
+  return signature;
+}
+
+}  // namespace
+
+InstancePre::InstancePre(std::shared_ptr<State> state) : state_(std::move(state)) {}
+InstancePre::~InstancePre() = default;
+
+Result<std::shared_ptr<InstancePre>> InstancePre::create(Engine& engine, const Linker& linker, const Module& module,
+                                                         const StateFacts& facts,
+                                                         std::shared_ptr<const Image> image) {
+  wasmtime_instance_pre_t* pre = nullptr;
+  SW_CHECK_OK(check(wasmtime_linker_instantiate_pre(linker.state_->linker.get(), module.state().module.get(), &pre),
+                    ErrorCode::kInvalidArgument));
+  void* code_begin = nullptr;
+  void* code_end = nullptr;
+  wasmtime_module_image_range(module.state().module.get(), &code_begin, &code_end);
+  auto slots = std::make_shared<SlotPool>(image);
+  auto state = std::make_shared<State>(State{.engine = engine.state().engine.get(),
+                                             .pre = InstancePrePtr(pre),
+                                             .module = module,
+                                             .facts = facts,
+                                             .image = std::move(image),
+                                             .slots = std::move(slots),
+                                             .memory_bytes_min = declared_memory_bytes(module.state().module.get()),
+                                             .stack_bytes_max = engine.options().stack_bytes_max,
+                                             .code_begin = reinterpret_cast<std::uintptr_t>(code_begin),
+                                             .code_end = reinterpret_cast<std::uintptr_t>(code_end)});
+  return std::shared_ptr<InstancePre>(new InstancePre(std::move(state)));
+}
+
+Result<std::unique_ptr<Instance>> InstancePre::instantiate(HostState& host, const InstanceLimits& limits) {
+  auto state = std::make_unique<Instance::State>();
+  state->pre = state_;
+  state->host = &host;
+  std::unique_ptr<Instance> instance(new Instance(std::move(state)));
+  SW_CHECK_OK(instance->start(limits));
+  return instance;
+}
+
+Instance::Instance(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Instance::~Instance() = default;
+
+Result<void> Instance::start(const InstanceLimits& limits) {
+  InstancePre::State& pre = *state_->pre;
+  state_->store.reset(wasmtime_store_new(pre.engine, this, nullptr));
+  state_->context = wasmtime_store_context(state_->store.get());
+  MemoryRequest request{.pool = pre.slots,
+                        .bytes_at_start = pre.memory_bytes_min,
+                        .bytes_max = limits.memory_bytes_max,
+                        .made = nullptr};
+  wasm_trap_t* raw_trap = nullptr;
+  {
+    const MemoryRequestScope scope(request);
+    SW_CHECK_OK(check(wasmtime_instance_pre_instantiate(pre.pre.get(), state_->context, &state_->instance, &raw_trap),
+                      ErrorCode::kUnavailable));
+  }
+  if (const TrapPtr trap(raw_trap); trap) return Error{ErrorCode::kGuestTrap, message_of(trap.get()), 0};
+  state_->slot = request.made;
+  wasmtime_extern_t item;
+  if (wasmtime_instance_export_get(state_->context, &state_->instance, "memory", 6, &item) &&
+      item.kind == WASMTIME_EXTERN_MEMORY) {
+    const auto* data = reinterpret_cast<std::byte*>(wasmtime_memory_data(state_->context, &item.of.memory));
+    if (state_->slot == nullptr || state_->slot->base() != data) {
+      return Error{ErrorCode::kInternal, "the module's memory did not come from its slot", 0};
+    }
+  }
+  for (std::uint32_t i = 0; i < pre.facts.mutable_globals; ++i) {
+    const std::string name = fmt::format("{}{}", kGlobalExportPrefix, i);
+    if (!wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(), &item)) {
+      return Error{ErrorCode::kInternal, fmt::format("the prepared module lacks its export {}", name), 0};
+    }
+    State::Global global{.global = item.of.global, .initial = {}};
+    wasmtime_global_get(state_->context, &global.global, &global.initial);
+    state_->globals.push_back(global);
+  }
+  return {};
+}
+
+HostState& Instance::host() const { return *state_->host; }
+
+MemoryView Instance::memory() const {
+  if (state_->slot == nullptr) return MemoryView();
+  return MemoryView(std::span(state_->slot->base(), state_->slot->size()));
+}
+
+std::uint64_t Instance::memory_bytes_max() const { return state_->slot ? state_->slot->bytes_max() : 0; }
+void Instance::set_memory_bytes_max(std::uint64_t bytes) {
+  if (state_->slot) state_->slot->set_bytes_max(bytes);
+}
+std::uint64_t Instance::refused_growths() const { return state_->slot ? state_->slot->refused_growths() : 0; }
+
+Result<void> Instance::grow_memory_to(std::uint64_t bytes) {
+  wasmtime_extern_t item;
+  if (!wasmtime_instance_export_get(state_->context, &state_->instance, "memory", 6, &item) ||
+      item.kind != WASMTIME_EXTERN_MEMORY) {
+    return Error{ErrorCode::kNotFound, "the module exports no memory", 0};
+  }
+  const std::uint64_t now = memory().size();
+  if (bytes <= now) return {};
+  // Through Wasmtime, never by changing the slot alone: the instance keeps a copy of its memory's length.
+  std::uint64_t previous = 0;
+  return check(wasmtime_memory_grow(state_->context, &item.of.memory, (bytes - now + kWasmPageBytes - 1) / kWasmPageBytes,
+                                    &previous),
+               ErrorCode::kLimitExceeded);
+}
+
+bool Instance::has_export(std::string_view name) {
+  wasmtime_extern_t item;
+  return wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(), &item);
+}
+
+Result<std::size_t> Instance::find_function_raw(std::string_view name, const Signature& signature) {
+  const std::string key(name);
+  auto known = state_->function_indices.find(key);
+  if (known == state_->function_indices.end()) {
+    wasmtime_extern_t item;
+    if (!wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(), &item) ||
+        item.kind != WASMTIME_EXTERN_FUNC) {
+      return Error{ErrorCode::kNotFound, fmt::format("the module exports no function '{}'", name), 0};
+    }
+    const TypePtr type(wasmtime_func_type(state_->context, &item.of.func));
+    bool supported = true;
+    Signature actual = signature_of(type.get(), supported);
+    if (!supported) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' has types that we do not pass", name), 0};
+    }
+    known = state_->function_indices.emplace(key, state_->functions.size()).first;
+    state_->functions.push_back({std::move(actual), item.of.func});
+  }
+  if (state_->functions[known->second].signature != signature) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' has another signature", name), 0};
+  }
+  return known->second;
+}
+
+Result<void> Instance::enter() {
+  if (poisoned_) return Error{ErrorCode::kInternal, "an instance was called after it ended abnormally", 0};
+  const std::lock_guard lock(state_->run_mutex);
+  if (state_->depth == 0) {
+    if (stack_bytes_left() < state_->pre->stack_bytes_max + kHostStackReserve) {
+      return Error{ErrorCode::kInternal, "a guest was called on a thread whose stack is too small for it", 0};
+    }
+    state_->stop_requested = false;
+  }
+  ++state_->depth;
+  return {};
+}
+
+bool Instance::leave() {
+  const std::lock_guard lock(state_->run_mutex);
+  if (--state_->depth == 0 && state_->slot) state_->slot->allow_access();
+  return state_->stop_requested;
+}
+
+Result<void> Instance::call_raw(std::size_t index, RawValue* values, std::size_t count) {
+  SW_CHECK_OK(enter());
+  const RunningGuest outer = exchange_running_guest(
+      {.slot = state_->slot, .code_begin = state_->pre->code_begin, .code_end = state_->pre->code_end});
+  const wasmtime_func_t function = state_->functions[index].function;
+  wasm_trap_t* raw_trap = nullptr;
+  const ErrorPtr error(wasmtime_func_call_unchecked(state_->context, &function,
+                                                    reinterpret_cast<wasmtime_val_raw_t*>(values), count, &raw_trap));
+  const TrapPtr trap(raw_trap);
+  exchange_running_guest(outer);
+  const bool stopped = leave();
+  if (!error && !trap) return {};
+  poisoned_ = true;
+  return describe_end(trap ? message_of(trap.get()) : message_of(error.get()), stopped, trap.get());
+}
+
+Error Instance::describe_end(std::string message, bool stopped, const void* raw_trap) {
+  if (state_->host_error) {
+    Error reason = *std::move(state_->host_error);
+    state_->host_error.reset();
+    return reason;
+  }
+  if (stopped) return Error{ErrorCode::kGuestStopped, "stopped by the host", 0};
+  const auto* trap = static_cast<const wasm_trap_t*>(raw_trap);
+  wasmtime_trap_code_t code = 0;
+  const bool has_code = trap != nullptr && wasmtime_trap_code(trap, &code);
+  if (has_code && code == WASMTIME_TRAP_CODE_STACK_OVERFLOW) {
+    return Error{ErrorCode::kGuestStackOverflow, "the guest's call stack is exhausted", 0};
+  }
+  // Wasmtime appends a backtrace of the interpreter's own frames, then the cause on a line of its own.
+  if (const auto cause = message.rfind("wasm trap: "); cause != std::string::npos) message.erase(0, cause);
+  return Error{ErrorCode::kGuestTrap, message.substr(0, message.find('\n')), 0};
+}
+
+void* Instance::trap_for(Result<void> result) {
+  if (result.ok()) {
+    const std::lock_guard lock(state_->run_mutex);
+    if (!state_->stop_requested) return nullptr;
+    result = Error{ErrorCode::kGuestStopped, "stopped by the host", 0};
+  }
+  state_->host_error = std::move(result).error();
+  static constexpr std::string_view kText = "ended by a host function";
+  return wasmtime_trap_new(kText.data(), kText.size());
+}
+
+Result<std::int32_t> Instance::global_i32(std::string_view name) {
+  wasmtime_extern_t item;
+  if (!wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(), &item) ||
+      item.kind != WASMTIME_EXTERN_GLOBAL) {
+    return Error{ErrorCode::kNotFound, fmt::format("the module exports no global '{}'", name), 0};
+  }
+  wasmtime_val_t value;
+  wasmtime_global_get(state_->context, &item.of.global, &value);
+  if (value.kind != WASMTIME_I32) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("the global '{}' is no i32", name), 0};
+  }
+  return value.of.i32;
+}
+
+void Instance::stop() {
+  const std::lock_guard lock(state_->run_mutex);
+  if (state_->depth == 0) return;
+  state_->stop_requested = true;
+  if (state_->slot) state_->slot->block_access();
+}
+
+bool Instance::while_running(const std::function<void(MemoryView)>& action) {
+  const std::lock_guard lock(state_->run_mutex);
+  if (state_->depth == 0 || state_->stop_requested) return false;
+  action(memory());
+  return true;
+}
+
+Result<void> Instance::dirty_pages(std::vector<PageRange>& ranges) {
+  ranges.clear();
+  if (state_->slot == nullptr) return {};
+  if (!state_->scanner) state_->scanner = DirtyPageScanner::create();
+  return state_->scanner->scan(state_->slot->memory(), state_->slot->image(), ranges);
+}
+
+bool Instance::globals_are_initial() const {
+  for (const State::Global& global : state_->globals) {
+    wasmtime_val_t now;
+    wasmtime_global_get(state_->context, &global.global, &now);
+    if (!same_value(now, global.initial)) return false;
+  }
+  return true;
+}
+
+std::string Instance::reason_not_at_rest() const {
+  if (poisoned_) return "its last call ended abnormally";
+  if (std::string reason = state_->pre->facts.reason_not_keepable(); !reason.empty()) return reason;
+  if (!globals_are_initial()) return "a global differs from its initial value";
+  return {};
+}
+
+ResetStats Instance::reset() {
+  ResetStats stats;
+  if (poisoned_) stats.verdict = KeepVerdict::kEndedAbnormally;
+  else if (!state_->pre->image || !state_->pre->facts.keepable()) stats.verdict = KeepVerdict::kNotKeepable;
+  else if (state_->slot->size() != state_->slot->size_at_rest()) stats.verdict = KeepVerdict::kMemoryGrew;
+  else if (!globals_are_initial()) stats.verdict = KeepVerdict::kGlobalChanged;
+  else {
+    if (!state_->scanner) state_->scanner = DirtyPageScanner::create();
+    const auto pages = state_->slot->reset(*state_->scanner, state_->scratch);
+    stats.verdict = pages.ok() ? KeepVerdict::kKept : KeepVerdict::kHostFailed;
+    if (pages.ok()) stats.pages_put_back = *pages;
+  }
+  return stats;
+}
+
+}  // namespace sw::wasm

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "wasm/capi.h"
+#include "wasm/instance.h"
+#include "wasm/slot.h"
+
+namespace sw::wasm {
+
+struct InstancePre::State {
+  wasm_engine_t* engine = nullptr;  // outlives everything made from it
+  InstancePrePtr pre;
+  Module module;
+  StateFacts facts;
+  std::shared_ptr<const Image> image;  // shared with the slots that map it
+  std::shared_ptr<SlotPool> slots;     // shared with the memories that come back to it
+  std::size_t memory_bytes_min = 0;
+  std::size_t stack_bytes_max = 0;
+  std::uintptr_t code_begin = 0;
+  std::uintptr_t code_end = 0;
+};
+
+struct Instance::State {
+  std::shared_ptr<InstancePre::State> pre;  // shared by all instances: code and slots outlive each of them
+  HostState* host = nullptr;
+  StorePtr store;
+  wasmtime_context_t* context = nullptr;
+  wasmtime_instance_t instance = {};
+  Slot* slot = nullptr;  // owned by the store; null for a module without memory
+
+  struct Entry {
+    Signature signature;
+    wasmtime_func_t function;
+  };
+  std::vector<Entry> functions;
+  std::unordered_map<std::string, std::size_t> function_indices;
+
+  struct Global {
+    wasmtime_global_t global;
+    wasmtime_val_t initial;
+  };
+  std::vector<Global> globals;
+
+  std::unique_ptr<DirtyPageScanner> scanner;
+  std::vector<PageRange> scratch;
+
+  std::optional<Error> host_error;  // why a host function ended the run; Wasmtime only sees a trap
+
+  std::mutex run_mutex;        // guards the two below, and keeps a call from ending while it is held
+  int depth = 0;               // calls in progress, nested through host functions
+  bool stop_requested = false;
+};
+
+}  // namespace sw::wasm

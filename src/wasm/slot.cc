@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "wasm/slot.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace sw::wasm {
+
+namespace {
+
+// Ranges up to this long are copied back from the image; longer ones are dropped, which frees their memory
+// and costs a fault per page when they are written again.
+constexpr std::size_t kCopyBackMax = 256 * kPageBytes;
+
+thread_local MemoryRequest* current_request = nullptr;
+
+/// What Wasmtime holds on to for one linear memory. Its finalizer gives the slot back.
+struct MemoryHandle {
+  std::unique_ptr<Slot> slot;
+  std::shared_ptr<SlotPool> pool;  // null: the memory is not an instance's own (the GC heap)
+};
+
+wasmtime_error_t* to_wasmtime(const Error& error) { return wasmtime_error_new(error.message.c_str()); }
+
+std::uint8_t* get_memory(void* environment, std::size_t* size, std::size_t* capacity) {
+  const Slot& slot = *static_cast<MemoryHandle*>(environment)->slot;
+  *size = slot.size();
+  *capacity = slot.reserved();
+  return reinterpret_cast<std::uint8_t*>(slot.base());
+}
+
+wasmtime_error_t* grow_memory(void* environment, std::size_t new_size) {
+  const auto grown = static_cast<MemoryHandle*>(environment)->slot->grow(new_size);
+  return grown.ok() ? nullptr : to_wasmtime(grown.error());
+}
+
+void finalize_memory(void* environment) {
+  const std::unique_ptr<MemoryHandle> handle(static_cast<MemoryHandle*>(environment));
+  if (handle->pool) handle->pool->give_back(std::move(handle->slot));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Slot>> Slot::create(std::shared_ptr<const Image> image, std::size_t minimum,
+                                           std::size_t reserved, std::size_t guard) {
+  std::unique_ptr<Slot> slot(new Slot);
+  const std::size_t image_size = image ? image->size() : 0;
+  slot->mapped_ = reserved + guard;
+  void* base =
+      ::mmap(nullptr, slot->mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) return errno_error(errno, "cannot reserve address space for a linear memory");
+  slot->base_ = static_cast<std::byte*>(base);
+  slot->reserved_ = reserved;
+  slot->bytes_max_ = reserved;
+  if (image && ::mmap(base, image_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, image->fd(),
+                      0) == MAP_FAILED) {
+    return errno_error(errno, "cannot map a memory image");
+  }
+  slot->size_at_rest_ = std::max(minimum, image_size);
+  if (slot->size_at_rest_ > image_size &&
+      ::mprotect(slot->base_ + image_size, slot->size_at_rest_ - image_size, PROT_READ | PROT_WRITE) != 0) {
+    return errno_error(errno, "cannot make a linear memory accessible");
+  }
+  slot->size_ = slot->size_at_rest_;
+  slot->image_ = std::move(image);
+  return slot;
+}
+
+Slot::~Slot() {
+  if (base_ != nullptr) ::munmap(base_, mapped_);
+}
+
+Result<void> Slot::grow(std::size_t new_size) {
+  if (new_size > bytes_max_ || new_size > reserved_) {
+    ++refused_growths_;
+    return Error{ErrorCode::kLimitExceeded, fmt::format("memory limit of {} bytes", bytes_max_), 0};
+  }
+  const std::size_t old_size = size();
+  if (new_size <= old_size) return {};
+  if (::mprotect(base_ + old_size, new_size - old_size, PROT_READ | PROT_WRITE) != 0) {
+    return errno_error(errno, "cannot grow a linear memory");
+  }
+  size_ = new_size;
+  return {};
+}
+
+Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<PageRange>& scratch) {
+  allow_access();
+  refused_growths_ = 0;
+  if (size() > size_at_rest_) {
+    std::byte* grown = base_ + size_at_rest_;
+    const std::size_t length = size() - size_at_rest_;
+    if (::madvise(grown, length, MADV_DONTNEED) != 0 || ::mprotect(grown, length, PROT_NONE) != 0) {
+      return errno_error(errno, "cannot shrink a linear memory");
+    }
+    size_ = size_at_rest_;
+  }
+  const BytesView original = image();
+  SW_CHECK_OK(scanner.scan(memory(), original, scratch));
+  std::size_t pages = 0;
+  for (const PageRange& range : scratch) {
+    const std::size_t length = range.end - range.begin;
+    pages += length / kPageBytes;
+    if (range.end <= original.size() && length <= kCopyBackMax) {
+      std::memcpy(base_ + range.begin, original.data() + range.begin, length);
+    } else if (::madvise(base_ + range.begin, length, MADV_DONTNEED) != 0) {
+      return errno_error(errno, "cannot drop pages of a linear memory");
+    }
+  }
+  return pages;
+}
+
+void Slot::block_access() {
+  if (blocked_.exchange(true, std::memory_order_acq_rel)) return;
+  ::mprotect(base_, size(), PROT_NONE);
+}
+
+void Slot::allow_access() {
+  if (!blocked_.load(std::memory_order_acquire)) return;
+  ::mprotect(base_, size(), PROT_READ | PROT_WRITE);
+  blocked_.store(false, std::memory_order_release);
+}
+
+Result<std::unique_ptr<Slot>> SlotPool::take(std::size_t minimum, std::size_t reserved, std::size_t guard) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      auto slot = std::move(idle_.back());
+      idle_.pop_back();
+      return slot;
+    }
+  }
+  return Slot::create(image_, minimum, reserved, guard);
+}
+
+void SlotPool::give_back(std::unique_ptr<Slot> slot) {
+  if (!image_) return;  // without an image memory starts as the module's data segments, not as zeros
+  const std::lock_guard lock(mutex_);
+  if (!scanner_) scanner_ = DirtyPageScanner::create();
+  if (idle_.size() < kIdleMax && slot->reset(*scanner_, scratch_).ok()) idle_.push_back(std::move(slot));
+}
+
+MemoryRequestScope::MemoryRequestScope(MemoryRequest& request) : previous_(current_request) {
+  current_request = &request;
+}
+MemoryRequestScope::~MemoryRequestScope() { current_request = previous_; }
+
+wasmtime_error_t* new_linear_memory(void* /*environment*/, const wasm_memorytype_t* /*type*/, std::size_t minimum,
+                                    std::size_t /*maximum*/, std::size_t reserved, std::size_t guard,
+                                    wasmtime_linear_memory_t* memory) {
+  MemoryRequest* request = current_request;
+  auto handle = std::make_unique<MemoryHandle>();
+  const bool is_own = request != nullptr && request->made == nullptr && minimum == request->bytes_at_start;
+  if (is_own) handle->pool = request->pool;
+  auto slot = is_own ? request->pool->take(minimum, reserved, guard) : Slot::create(nullptr, minimum, reserved, guard);
+  if (!slot.ok()) return to_wasmtime(slot.error());
+  handle->slot = *std::move(slot);
+  if (is_own) {
+    handle->slot->set_bytes_max(request->bytes_max);
+    request->made = handle->slot.get();
+  }
+  memory->env = handle.release();
+  memory->get_memory = &get_memory;
+  memory->grow_memory = &grow_memory;
+  memory->finalizer = &finalize_memory;
+  return nullptr;
+}
+
+}  // namespace sw::wasm

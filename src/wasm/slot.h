@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Slots: reserved address space that holds one linear memory at a time. A slot maps its image privately,
+// so writing a page copies it; between uses the written pages are put back, which is cheaper than mapping
+// anew because nothing faults the next time. Private to this room.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/result.h"
+#include "wasm/capi.h"
+#include "wasm/dirty_pages.h"
+#include "wasm/image.h"
+
+namespace sw::wasm {
+
+/// Threads: one at a time, except where a member says otherwise.
+class Slot {
+ public:
+  /// `minimum`, `reserved` and `guard` are in bytes, as Wasmtime asks for them. `image` may be null.
+  static Result<std::unique_ptr<Slot>> create(std::shared_ptr<const Image> image, std::size_t minimum,
+                                              std::size_t reserved, std::size_t guard);
+  ~Slot();
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  std::byte* base() const { return base_; }
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  std::size_t reserved() const { return reserved_; }
+  std::size_t size_at_rest() const { return size_at_rest_; }
+  BytesView memory() const { return {base_, size()}; }
+  BytesView image() const { return image_ ? image_->bytes() : BytesView{}; }
+
+  void set_bytes_max(std::uint64_t bytes) { bytes_max_ = bytes; }
+  std::uint64_t bytes_max() const { return bytes_max_; }
+  std::uint64_t refused_growths() const { return refused_growths_; }
+
+  Result<void> grow(std::size_t new_size);
+
+  /// Puts every written page back to the image and the size back to what it was at rest. Returns the number
+  /// of pages put back.
+  Result<std::size_t> reset(DirtyPageScanner& scanner, std::vector<PageRange>& scratch);
+
+  /// Makes the memory inaccessible, so that the guest traps at its next access. Any thread.
+  void block_access();
+  /// Async-signal-safe; any thread.
+  void allow_access();
+  bool is_blocked() const { return blocked_.load(std::memory_order_acquire); }
+  bool contains(const void* address) const {
+    const auto* at = static_cast<const std::byte*>(address);
+    return at >= base_ && at < base_ + reserved_;
+  }
+
+ private:
+  Slot() = default;
+
+  std::shared_ptr<const Image> image_;  // shared with the other slots of the same image
+  std::byte* base_ = nullptr;
+  std::size_t reserved_ = 0;  // what a memory can grow to
+  std::size_t mapped_ = 0;    // reserved and guard
+  std::size_t size_at_rest_ = 0;
+  std::atomic<std::size_t> size_ = 0;  // atomic: block_access reads it from another thread
+  std::uint64_t bytes_max_ = 0;
+  std::uint64_t refused_growths_ = 0;
+  std::atomic<bool> blocked_ = false;
+};
+
+/// Slots of one image that wait for their next use. Thread-safe.
+class SlotPool {
+ public:
+  explicit SlotPool(std::shared_ptr<const Image> image) : image_(std::move(image)) {}
+
+  Result<std::unique_ptr<Slot>> take(std::size_t minimum, std::size_t reserved, std::size_t guard);
+  /// Resets the slot and keeps it; one that cannot be reset is unmapped.
+  void give_back(std::unique_ptr<Slot> slot);
+
+ private:
+  /// More than any machine runs at once per language; beyond it address space is given back.
+  static constexpr std::size_t kIdleMax = 256;
+
+  std::shared_ptr<const Image> image_;
+  std::mutex mutex_;  // guards everything below
+  std::vector<std::unique_ptr<Slot>> idle_;
+  std::unique_ptr<DirtyPageScanner> scanner_;
+  std::vector<PageRange> scratch_;
+};
+
+/// What the next linear memories made on this thread are for. Wasmtime asks its memory creator for memories
+/// without saying for which instance, so instantiation leaves the answer here.
+struct MemoryRequest {
+  std::shared_ptr<SlotPool> pool;
+  std::size_t bytes_at_start = 0;  // the module's declared minimum; a memory of another size is not its own
+  std::uint64_t bytes_max = 0;
+  Slot* made = nullptr;  // out: the slot that was given to the instance
+};
+
+/// Puts a request in place for the calling thread, and takes it away again.
+class MemoryRequestScope {
+ public:
+  explicit MemoryRequestScope(MemoryRequest& request);
+  ~MemoryRequestScope();
+  MemoryRequestScope(const MemoryRequestScope&) = delete;
+  MemoryRequestScope& operator=(const MemoryRequestScope&) = delete;
+
+ private:
+  MemoryRequest* previous_;
+};
+
+/// Wasmtime's memory creator callback.
+wasmtime_error_t* new_linear_memory(void* environment, const wasm_memorytype_t* type, std::size_t minimum,
+                                    std::size_t maximum, std::size_t reserved, std::size_t guard,
+                                    wasmtime_linear_memory_t* memory);
+
+}  // namespace sw::wasm

@@ -1,0 +1,578 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "wasm/dirty_pages.h"
+#include "wasm/engine.h"
+#include "wasm/guest_thread.h"
+#include "wasm/image.h"
+#include "wasm/instance.h"
+#include "wasm/linker.h"
+#include "wasm/module.h"
+
+namespace sw::wasm {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Engine& shared_engine() {
+  static const auto engine = Engine::create({}).value();
+  return *engine;
+}
+
+/// Runs the test's body where guests may run.
+void on_guest_thread(const std::function<void()>& body) {
+  ASSERT_TRUE(run_on_guest_thread(shared_engine().options(), body).ok());
+}
+
+struct Guest {
+  HostState host;
+  std::shared_ptr<InstancePre> pre;
+  std::unique_ptr<Instance> instance;
+};
+
+struct Setup {
+  std::function<void(Linker&)> define = [](Linker&) {};
+  bool with_image = false;
+  std::uint64_t memory_bytes_max = std::uint64_t{64} << 20;
+};
+
+std::shared_ptr<const Image> image_of(BytesView memory) {
+  auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-image-").value();
+  EXPECT_TRUE(Image::write(folder.path() / "image", memory).ok());
+  return Image::open(folder.path() / "image").value();
+}
+
+/// Prepares, compiles and instantiates a module; with an image of its memory right after its data segments.
+std::unique_ptr<Guest> make_guest(std::string_view wat, const Setup& setup = {}) {
+  auto guest = std::make_unique<Guest>();
+  const PreparedModule prepared = prepare_module(wat_to_wasm(wat).value()).value();
+  const Module module = Module::compile(shared_engine(), prepared.wasm).value();
+  Linker linker(shared_engine());
+  setup.define(linker);
+  guest->pre = InstancePre::create(shared_engine(), linker, module, prepared.facts, nullptr).value();
+  const InstanceLimits limits{.memory_bytes_max = setup.memory_bytes_max};
+  guest->instance = guest->pre->instantiate(guest->host, limits).value();
+  for (const DataSegment& segment : prepared.segments) {
+    const auto to = guest->instance->memory().range(segment.offset, segment.bytes.size()).value();
+    std::ranges::copy(segment.bytes, to.begin());
+  }
+  if (setup.with_image) {
+    const auto image = image_of(guest->instance->memory().bytes());
+    guest->instance.reset();
+    guest->pre = InstancePre::create(shared_engine(), linker, module, prepared.facts, image).value();
+    guest->instance = guest->pre->instantiate(guest->host, limits).value();
+  }
+  return guest;
+}
+
+template <class F>
+Function<F> find(Guest& guest, std::string_view name) {
+  return guest.instance->function<F>(name).value();
+}
+
+constexpr std::string_view kCounter = R"((module
+  (memory (export "memory") 2)
+  (global $stack (mut i32) (i32.const 4096))
+  (data (i32.const 16) "\2a\00\00\00")
+  (func (export "get") (param i32) (result i32) (i32.load (local.get 0)))
+  (func (export "set") (param i32 i32) (i32.store (local.get 0) (local.get 1)))
+  (func (export "set_global") (param i32) (global.set $stack (local.get 0)))
+  (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+  (func (export "trap") unreachable)
+  (func $deep (export "deep") (param i32) (result i32)
+    (if (result i32) (i32.eqz (local.get 0)) (then (i32.const 0))
+      (else (i32.add (i32.const 1) (call $deep (i32.sub (local.get 0) (i32.const 1))))))) ))";
+
+TEST(Prepare, TakesOutDataAndExportsGlobals) {
+  const auto prepared = prepare_module(wat_to_wasm(kCounter).value()).value();
+  ASSERT_EQ(prepared.segments.size(), 1u);
+  EXPECT_EQ(prepared.segments[0].offset, 16u);
+  EXPECT_EQ(prepared.facts.mutable_globals, 1u);
+  EXPECT_TRUE(prepared.facts.keepable());
+  const auto module = Module::compile(shared_engine(), prepared.wasm).value();
+  EXPECT_THAT(module.exports(), Contains("sw:global:0"));
+}
+
+TEST(Prepare, RefusesWhatIsNoModule) {
+  EXPECT_EQ(prepare_module(as_bytes("not wasm")).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(prepare_module({}).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(Prepare, RefusesATruncatedModuleAtEveryByte) {
+  const Bytes whole = wat_to_wasm(kCounter).value();
+  for (std::size_t length = 9; length < whole.size(); ++length) {
+    const auto prepared = prepare_module(BytesView(whole).first(length));
+    // Cut exactly between two sections, the rest can still be a module; then it must compile too.
+    if (prepared.ok()) EXPECT_TRUE(Module::compile(shared_engine(), prepared->wasm).ok()) << length;
+  }
+}
+
+struct KeepCase {
+  const char* name;
+  const char* wat;
+  const char* reason;
+};
+class KeepRule : public ::testing::TestWithParam<KeepCase> {};
+
+TEST_P(KeepRule, ScanNamesTheStateThatMayChange) {
+  const auto prepared = prepare_module(wat_to_wasm(GetParam().wat).value()).value();
+  EXPECT_FALSE(prepared.facts.keepable());
+  EXPECT_THAT(prepared.facts.reason_not_keepable(), HasSubstr(GetParam().reason));
+  EXPECT_TRUE(Module::compile(shared_engine(), prepared.wasm).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, KeepRule,
+    ::testing::Values(
+        KeepCase{"TableSet", "(module (table 1 funcref) (func (table.set (i32.const 0) (ref.null func))))", "tables"},
+        KeepCase{"TableGrow",
+                 "(module (table 1 funcref) (func (drop (table.grow (ref.null func) (i32.const 1)))))", "tables"},
+        KeepCase{"TableFill",
+                 "(module (table 1 funcref) (func (table.fill (i32.const 0) (ref.null func) (i32.const 1))))",
+                 "tables"},
+        KeepCase{"TableCopy",
+                 "(module (table 1 funcref) (func (table.copy (i32.const 0) (i32.const 0) (i32.const 1))))", "tables"},
+        KeepCase{"TableInit",
+                 "(module (table 1 funcref) (elem func) (func (table.init 0 (i32.const 0) (i32.const 0) (i32.const 0))))",
+                 "tables"},
+        KeepCase{"ElemDrop", "(module (elem func) (func (elem.drop 0)))", "segments"},
+        KeepCase{"DataDrop", "(module (memory 1) (data \"x\") (func (data.drop 0)))", "segments"},
+        KeepCase{"Start", "(module (func $s) (start $s))", "start"},
+        KeepCase{"ImportedMemory", "(module (memory (import \"a\" \"m\") 1))", "imports"},
+        KeepCase{"ImportedTable", "(module (table (import \"a\" \"t\") 1 funcref))", "imports"},
+        KeepCase{"ImportedGlobal", "(module (global (import \"a\" \"g\") (mut i32)))", "imports"}),
+    [](const auto& param_info) { return param_info.param.name; });
+
+TEST(Module, SurvivesSerializing) {
+  const auto prepared = prepare_module(wat_to_wasm(kCounter).value()).value();
+  const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-module-").value();
+  const fs::path file = folder.path() / "code";
+  const Bytes code = Module::compile(shared_engine(), prepared.wasm).value().serialize().value();
+  ASSERT_TRUE(write_file_atomically(file, code).ok());
+  EXPECT_TRUE(Module::load(shared_engine(), file).ok());
+  ASSERT_TRUE(write_file_atomically(file, as_bytes("garbage")).ok());
+  EXPECT_EQ(Module::load(shared_engine(), file).error().code, ErrorCode::kCorrupt);
+}
+
+TEST(Instance, CallsWithTypesAndRefusesOtherSignatures) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter);
+    const auto get = find<std::int32_t(std::int32_t)>(*guest, "get");
+    EXPECT_EQ(guest->instance->call(get, 16).value(), 42);
+    EXPECT_EQ(guest->instance->function<void()>("get").error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(guest->instance->function<void()>("absent").error().code, ErrorCode::kNotFound);
+  });
+}
+
+TEST(Instance, RefusesAThreadWithASmallStack) {
+  auto guest = make_guest(kCounter);
+  const auto get = find<std::int32_t(std::int32_t)>(*guest, "get");
+  EXPECT_THAT(guest->instance->call(get, 16).error().message, HasSubstr("stack is too small"));
+}
+
+TEST(Instance, TrapsAreErrorsAndPoison) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter);
+    const auto trap = find<void()>(*guest, "trap");
+    const auto result = guest->instance->call(trap);
+    EXPECT_EQ(result.error().code, ErrorCode::kGuestTrap);
+    EXPECT_THAT(result.error().message, HasSubstr("unreachable"));
+    EXPECT_EQ(guest->instance->call(trap).error().code, ErrorCode::kInternal);
+    EXPECT_TRUE(guest->instance->poisoned());
+  });
+}
+
+TEST(Instance, OutOfBoundsAccessIsATrap) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter);
+    const auto get = find<std::int32_t(std::int32_t)>(*guest, "get");
+    EXPECT_EQ(guest->instance->call(get, 2 * 65536).error().code, ErrorCode::kGuestTrap);
+  });
+}
+
+TEST(Instance, DeepRecursionEndsAsStackOverflowWellPastAHundredThousandFrames) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter);
+    const auto deep = find<std::int32_t(std::int32_t)>(*guest, "deep");
+    EXPECT_EQ(guest->instance->call(deep, 1'000'000).value(), 1'000'000);
+    EXPECT_EQ(guest->instance->call(deep, 1'000'000'000).error().code, ErrorCode::kGuestStackOverflow);
+  });
+}
+
+TEST(Instance, GrowthPastTheLimitIsRefusedNotFatal) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter, {.memory_bytes_max = 4 * 65536});
+    const auto grow = find<std::int32_t(std::int32_t)>(*guest, "grow");
+    EXPECT_EQ(guest->instance->call(grow, 2).value(), 2);
+    EXPECT_EQ(guest->instance->call(grow, 1).value(), -1);
+    EXPECT_EQ(guest->instance->refused_growths(), 1u);
+    EXPECT_FALSE(guest->instance->poisoned());
+    EXPECT_EQ(guest->instance->memory().size(), 4u * 65536);
+  });
+}
+
+TEST(Instance, HostGrowsMemoryTheGuestsWay) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter);
+    ASSERT_TRUE(guest->instance->grow_memory_to(3 * 65536 + 1).ok());
+    EXPECT_EQ(guest->instance->memory().size(), 4u * 65536);
+    const auto set = find<void(std::int32_t, std::int32_t)>(*guest, "set");
+    EXPECT_TRUE(guest->instance->call(set, 4 * 65536 - 4, 1).ok());
+  });
+}
+
+constexpr std::string_view kHostCaller = R"((module
+  (import "env" "f" (func $f (param i32 i64 f64) (result i64)))
+  (memory (export "memory") 1)
+  (func (export "run") (result i64) (call $f (i32.const -1) (i64.const 7) (f64.const 0.5)))))";
+
+TEST(Linker, PassesValuesAndReachesMemoryAndState) {
+  on_guest_thread([] {
+    auto guest = make_guest(kHostCaller, {.define = [](Linker& linker) {
+      ASSERT_TRUE(linker.define("env", "f", [](Caller& caller, std::uint32_t a, std::int64_t b, double c) {
+        EXPECT_EQ(a, 0xFFFFFFFFu);
+        EXPECT_EQ(c, 0.5);
+        EXPECT_TRUE(caller.memory().store<std::uint32_t>(0, 99));
+        EXPECT_FALSE(caller.memory().store<std::uint32_t>(65533, 99));
+        EXPECT_FALSE(caller.memory().range(a, 2).has_value());
+        return b * 6;
+      }).ok());
+    }});
+    EXPECT_EQ(guest->instance->call(find<std::int64_t()>(*guest, "run")).value(), 42);
+    EXPECT_EQ(guest->instance->memory().load<std::uint32_t>(0), 99u);
+  });
+}
+
+TEST(Linker, AnErrorOfAHostFunctionEndsTheRunWithThatError) {
+  on_guest_thread([] {
+    auto guest = make_guest(kHostCaller, {.define = [](Linker& linker) {
+      ASSERT_TRUE(linker.define("env", "f", [](Caller&, std::int32_t, std::int64_t, double) -> Result<std::int64_t> {
+        return Error{ErrorCode::kGuestExit, "exit", 3};
+      }).ok());
+    }});
+    const auto result = guest->instance->call(find<std::int64_t()>(*guest, "run"));
+    EXPECT_EQ(result.error().code, ErrorCode::kGuestExit);
+    EXPECT_EQ(result.error().exit_code, 3);
+  });
+}
+
+TEST(Linker, AnExceptionOfAHostFunctionDoesNotCrossTheGuest) {
+  on_guest_thread([] {
+    auto guest = make_guest(kHostCaller, {.define = [](Linker& linker) {
+      ASSERT_TRUE(linker.define("env", "f", [](Caller&, std::int32_t, std::int64_t, double) -> std::int64_t {
+        throw std::runtime_error("oops");
+      }).ok());
+    }});
+    const auto result = guest->instance->call(find<std::int64_t()>(*guest, "run"));
+    EXPECT_EQ(result.error().code, ErrorCode::kInternal);
+    EXPECT_THAT(result.error().message, HasSubstr("oops"));
+  });
+}
+
+TEST(Linker, AMissingImportIsNamed) {
+  const auto prepared = prepare_module(wat_to_wasm(kHostCaller).value()).value();
+  const auto module = Module::compile(shared_engine(), prepared.wasm).value();
+  const Linker linker(shared_engine());
+  const auto pre = InstancePre::create(shared_engine(), linker, module, prepared.facts, nullptr);
+  EXPECT_THAT(pre.error().message, HasSubstr("env::f"));
+}
+
+TEST(Linker, ASecondDefinitionIsRefused) {
+  Linker linker(shared_engine());
+  ASSERT_TRUE(linker.define("env", "f", [](Caller&) {}).ok());
+  EXPECT_FALSE(linker.define("env", "f", [](Caller&) {}).ok());
+}
+
+TEST(Image, PreservesContentAndLeavesHoles) {
+  Bytes memory(16 * kWasmPageBytes);
+  memory[5 * kPageBytes + 3] = std::byte{7};
+  const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-image-").value();
+  ASSERT_TRUE(Image::write(folder.path() / "image", memory).ok());
+  const auto image = Image::open(folder.path() / "image").value();
+  EXPECT_TRUE(std::ranges::equal(image->bytes(), memory));
+  struct stat info = {};
+  ASSERT_EQ(::fstat(image->fd(), &info), 0);
+  EXPECT_LT(info.st_blocks * 512, 64 * 1024);
+}
+
+TEST(Image, RefusesASizeNoMemoryHas) {
+  const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-image-").value();
+  ASSERT_TRUE(write_file_atomically(folder.path() / "image", as_bytes("short")).ok());
+  EXPECT_EQ(Image::open(folder.path() / "image").error().code, ErrorCode::kCorrupt);
+}
+
+TEST(Reset, PutsMemoryBackAndKeepsTheInstance) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter, {.with_image = true});
+    const auto get = find<std::int32_t(std::int32_t)>(*guest, "get");
+    const auto set = find<void(std::int32_t, std::int32_t)>(*guest, "set");
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_EQ(guest->instance->call(get, 16).value(), 42);
+      ASSERT_TRUE(guest->instance->call(set, 16, 7).ok());
+      ASSERT_TRUE(guest->instance->call(set, 70000, 7).ok());
+      const ResetStats stats = guest->instance->reset();
+      EXPECT_EQ(stats.verdict, KeepVerdict::kKept);
+      EXPECT_EQ(stats.pages_put_back, 2u);
+      EXPECT_EQ(guest->instance->call(get, 70000).value(), 0);
+    }
+  });
+}
+
+TEST(Reset, DropsAnInstanceWhoseMemoryGrew) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter, {.with_image = true});
+    ASSERT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "grow"), 1).value(), 2);
+    ASSERT_TRUE(guest->instance->call(find<void(std::int32_t, std::int32_t)>(*guest, "set"), 2 * 65536, 5).ok());
+    EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kMemoryGrew);
+    // The slot itself is used again, at its size at rest and clean.
+    guest->instance.reset();
+    guest->instance = guest->pre->instantiate(guest->host, {}).value();
+    EXPECT_EQ(guest->instance->memory().size(), 2u * 65536);
+    ASSERT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "grow"), 1).value(), 2);
+    EXPECT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "get"), 2 * 65536).value(), 0);
+  });
+}
+
+TEST(Reset, DropsAnInstanceWithAChangedGlobal) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter, {.with_image = true});
+    const auto set_global = find<void(std::int32_t)>(*guest, "set_global");
+    ASSERT_TRUE(guest->instance->call(set_global, 1).ok());
+    EXPECT_THAT(guest->instance->reason_not_at_rest(), HasSubstr("global"));
+    EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kGlobalChanged);
+    ASSERT_TRUE(guest->instance->call(set_global, 4096).ok());
+    EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kKept);
+  });
+}
+
+TEST(Reset, DropsAnInstanceThatTrapped) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter, {.with_image = true});
+    EXPECT_FALSE(guest->instance->call(find<void()>(*guest, "trap")).ok());
+    EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kEndedAbnormally);
+  });
+}
+
+TEST(Reset, DropsAnInstanceOfAModuleThatWritesTables) {
+  on_guest_thread([] {
+    auto guest = make_guest(
+        R"((module (memory (export "memory") 1) (table 1 funcref)
+             (func (export "f") (table.set (i32.const 0) (ref.null func)))))",
+        {.with_image = true});
+    ASSERT_TRUE(guest->instance->call(find<void()>(*guest, "f")).ok());
+    EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kNotKeepable);
+  });
+}
+
+TEST(Reset, AManyPageRunIsPutBackToo) {
+  on_guest_thread([] {
+    auto guest = make_guest(R"((module (memory (export "memory") 64)
+        (func (export "fill") (memory.fill (i32.const 0) (i32.const 255) (i32.const 4194304)))
+        (func (export "get") (param i32) (result i32) (i32.load (local.get 0)))))",
+                            {.with_image = true});
+    ASSERT_TRUE(guest->instance->call(find<void()>(*guest, "fill")).ok());
+    const ResetStats stats = guest->instance->reset();
+    EXPECT_EQ(stats.verdict, KeepVerdict::kKept);
+    EXPECT_EQ(stats.pages_put_back, 1024u);
+    EXPECT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "get"), 4194300).value(), 0);
+  });
+}
+
+// Exceptions allocate in the GC heap, whose memory is not the module's own.
+TEST(Instance, ExceptionsWorkInAKeptInstance) {
+  on_guest_thread([] {
+    auto guest = make_guest(R"((module (memory (export "memory") 1) (tag $t (param i32))
+        (func $throw (param i32) (throw $t (local.get 0)))
+        (func (export "f") (param i32) (result i32)
+          (block $caught (result i32) (try_table (catch $t $caught) (call $throw (local.get 0))) (i32.const -1)))))",
+                            {.with_image = true});
+    const auto f = find<std::int32_t(std::int32_t)>(*guest, "f");
+    for (int i = 0; i < 1000; ++i) {
+      ASSERT_EQ(guest->instance->call(f, i).value(), i);
+      ASSERT_EQ(guest->instance->reset().verdict, KeepVerdict::kKept);
+    }
+  });
+}
+
+/// Calls `stop` until the call in the background is over.
+Result<void> stop_while_running(Guest& guest, const Function<void()>& function) {
+  std::atomic<bool> over = false;
+  std::atomic<bool> begun = false;
+  std::thread stopper([&] {
+    while (!over) {
+      if (!begun) begun = guest.instance->while_running([](MemoryView) {});
+      else guest.instance->stop();
+      std::this_thread::yield();
+    }
+  });
+  auto result = guest.instance->call(function);
+  over = true;
+  stopper.join();
+  return result;
+}
+
+struct StopCase {
+  const char* name;
+  const char* body;
+};
+class Stop : public ::testing::TestWithParam<StopCase> {};
+
+TEST_P(Stop, EndsALoopAndTheSlotIsUsableAgain) {
+  on_guest_thread([] {
+    const std::string wat = std::string(R"((module (import "env" "touch" (func $touch))
+        (memory (export "memory") 64) (func (export "loop") (loop $l )") +
+                            GetParam().body + R"( (br $l)))
+        (func (export "get") (result i32) (i32.load (i32.const 0)))))";
+    auto guest = make_guest(wat, {.define =
+                                      [](Linker& linker) {
+                                        ASSERT_TRUE(linker
+                                                        .define("env", "touch",
+                                                                [](Caller& caller) {
+                                                                  // Host code meets the blocked memory as well.
+                                                                  std::ranges::fill(
+                                                                      caller.memory().bytes().first(1 << 20),
+                                                                      std::byte{1});
+                                                                })
+                                                        .ok());
+                                      },
+                                  .with_image = true});
+    const auto result = stop_while_running(*guest, find<void()>(*guest, "loop"));
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code, ErrorCode::kGuestStopped);
+    EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kEndedAbnormally);
+    guest->instance.reset();
+    guest->instance = guest->pre->instantiate(guest->host, {}).value();
+    EXPECT_EQ(guest->instance->call(find<std::int32_t()>(*guest, "get")).value(), 0);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Stop,
+    ::testing::Values(
+        StopCase{"Load", "(drop (i32.load (i32.const 8)))"},
+        StopCase{"Store", "(i32.store (i32.const 8) (i32.const 1))"},
+        // memory.fill and memory.copy run in Wasmtime's own code, where a fault must not end the process.
+        StopCase{"Fill", "(memory.fill (i32.const 0) (i32.const 1) (i32.const 4000000)) (drop (i32.load (i32.const 8)))"},
+        StopCase{"Copy",
+                 "(memory.copy (i32.const 0) (i32.const 8) (i32.const 4000000)) (drop (i32.load (i32.const 8)))"},
+        StopCase{"HostFunction", "(call $touch)"}),
+    [](const auto& param_info) { return param_info.param.name; });
+
+TEST(Stop, DoesNothingBetweenCalls) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter, {.with_image = true});
+    guest->instance->stop();
+    EXPECT_FALSE(guest->instance->while_running([](MemoryView) { FAIL(); }));
+    EXPECT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "get"), 16).value(), 42);
+  });
+}
+
+class DirtyPages : public ::testing::TestWithParam<DirtyMethod> {};
+
+/// A private mapping of a random image, followed by anonymous memory, as a slot has it.
+struct Mapping {
+  std::shared_ptr<const Image> image;
+  std::span<std::byte> memory;
+
+  explicit Mapping(std::mt19937& random) {
+    Bytes content(16 * kWasmPageBytes);
+    for (std::byte& byte : content) byte = static_cast<std::byte>(random());
+    image = image_of(content);
+    const std::size_t size = 2 * content.size();
+    auto* base = static_cast<std::byte*>(
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ::mmap(base, content.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, image->fd(), 0);
+    memory = {base, size};
+  }
+  ~Mapping() { ::munmap(memory.data(), memory.size()); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+};
+
+std::vector<PageRange> scan(DirtyMethod method, const Mapping& mapping) {
+  std::vector<PageRange> ranges;
+  auto scanner = DirtyPageScanner::create(method);
+  EXPECT_TRUE(scanner.ok() && (*scanner)->scan(mapping.memory, mapping.image->bytes(), ranges).ok());
+  return ranges;
+}
+
+bool covers(const std::vector<PageRange>& outer, const std::vector<PageRange>& inner) {
+  return std::ranges::all_of(inner, [&](const PageRange& range) {
+    return std::ranges::any_of(
+        outer, [&](const PageRange& o) { return o.begin <= range.begin && range.end <= o.end; });
+  });
+}
+
+TEST(DirtyPages, TheThreeMethodsAgree) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  if (!DirtyPageScanner::create(DirtyMethod::kPagemapScan).ok()) {
+    // An older kernel: the fast method must say so and the others must still agree.
+    EXPECT_NE(DirtyPageScanner::create()->method(), DirtyMethod::kPagemapScan);
+  }
+  for (int round = 0; round < 20; ++round) {
+    const Mapping mapping(random);
+    for (int i = 0; i < 40; ++i) {
+      const std::size_t at = random() % mapping.memory.size();
+      if (random() % 3 == 0) {
+        [[maybe_unused]] volatile std::byte read_only = mapping.memory[at];
+      } else if (random() % 3 == 0) {
+        volatile std::byte* same = &mapping.memory[at];  // written with the value it has
+        *same = *same;
+      } else {
+        mapping.memory[at] ^= std::byte{1};
+      }
+    }
+    const auto compared = scan(DirtyMethod::kCompare, mapping);
+    const auto read = scan(DirtyMethod::kPagemapRead, mapping);
+    EXPECT_TRUE(covers(read, compared));
+    if (DirtyPageScanner::create(DirtyMethod::kPagemapScan).ok()) {
+      EXPECT_EQ(scan(DirtyMethod::kPagemapScan, mapping), read);
+    }
+  }
+}
+
+TEST(DirtyPages, AnUntouchedMappingIsClean) {
+  std::mt19937 random(1);
+  const Mapping mapping(random);
+  EXPECT_THAT(scan(DirtyMethod::kCompare, mapping), IsEmpty());
+  EXPECT_THAT(scan(DirtyMethod::kPagemapRead, mapping), IsEmpty());
+}
+
+TEST(DirtyPages, MoreRangesThanOneRequestHolds) {
+  std::mt19937 random(1);
+  Bytes content(4096 * kPageBytes);
+  const auto image = image_of(content);
+  auto* base = static_cast<std::byte*>(
+      ::mmap(nullptr, content.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE, image->fd(), 0));
+  for (std::size_t page = 0; page < 4096; page += 2) base[page * kPageBytes] = std::byte{1};
+  std::vector<PageRange> ranges;
+  ASSERT_TRUE(DirtyPageScanner::create()->scan({base, content.size()}, image->bytes(), ranges).ok());
+  EXPECT_EQ(ranges.size(), 2048u);
+  ::munmap(base, content.size());
+}
+
+TEST(Engine, FingerprintIsStableAndDependsOnOptions) {
+  EXPECT_EQ(shared_engine().fingerprint(), shared_engine().fingerprint());
+  const auto other = Engine::create({.stack_bytes_max = std::size_t{64} << 20}).value();
+  EXPECT_NE(shared_engine().fingerprint(), other->fingerprint());
+}
+
+}  // namespace
+}  // namespace sw::wasm
