@@ -81,7 +81,10 @@ class PagemapScan final : public DirtyPageScanner {
         const ScanRegion& region = regions_[static_cast<std::size_t>(i)];
         append(ranges, region.start - base, region.end - base);
       }
-      from = argument.walk_end;
+      // Not walk_end: after a full vector the kernel reports the start of the page-table range it was in, and
+      // going on there would return regions a second time.
+      if (static_cast<std::size_t>(count) < regions_.size()) break;
+      from = regions_.back().end;
     }
     return {};
   }
@@ -106,8 +109,8 @@ class PagemapRead final : public DirtyPageScanner {
     const std::size_t first = reinterpret_cast<std::uintptr_t>(memory.data()) / kPageBytes;
     for (std::size_t page = 0; page < pages;) {
       const std::size_t wanted = std::min(entries_.size(), pages - page) * sizeof(std::uint64_t);
-      const ssize_t got =
-          ::pread(pagemap_.get(), entries_.data(), wanted, static_cast<off_t>((first + page) * sizeof(std::uint64_t)));
+      const ssize_t got = ::pread(pagemap_.get(), entries_.data(), wanted,
+                                  static_cast<off_t>((first + page) * sizeof(std::uint64_t)));
       if (got <= 0) return errno_error(got == 0 ? EIO : errno, "reading /proc/self/pagemap");
       const std::size_t count = static_cast<std::size_t>(got) / sizeof(std::uint64_t);
       for (std::size_t i = 0; i < count; ++i, ++page) {

@@ -49,6 +49,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
   wasmtime_config_memory_may_move_set(config, false);
   // Slots map images themselves; Wasmtime aborts if it tries to do so in a memory of ours.
   wasmtime_config_memory_init_cow_set(config, false);
+  // The asynchronous stack is never made (guests run on threads of ours), but it bounds the other.
+  wasmtime_config_async_stack_size_set(config, options.stack_bytes_max);
   wasmtime_config_max_wasm_stack_set(config, options.stack_bytes_max);
   wasmtime_config_cranelift_opt_level_set(config, WASMTIME_OPT_LEVEL_SPEED);
   wasmtime_config_host_memory_creator_set(config, const_cast<wasmtime_memory_creator_t*>(&kMemoryCreator));

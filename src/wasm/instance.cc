@@ -63,26 +63,28 @@ Signature signature_of(const wasm_functype_t* type, bool& supported) {
 InstancePre::InstancePre(std::shared_ptr<State> state) : state_(std::move(state)) {}
 InstancePre::~InstancePre() = default;
 
-Result<std::shared_ptr<InstancePre>> InstancePre::create(Engine& engine, const Linker& linker, const Module& module,
-                                                         const StateFacts& facts,
+Result<std::shared_ptr<InstancePre>> InstancePre::create(Engine& engine, const Linker& linker,
+                                                         const Module& module, const StateFacts& facts,
                                                          std::shared_ptr<const Image> image) {
   wasmtime_instance_pre_t* pre = nullptr;
-  SW_CHECK_OK(check(wasmtime_linker_instantiate_pre(linker.state_->linker.get(), module.state().module.get(), &pre),
-                    ErrorCode::kInvalidArgument));
+  SW_CHECK_OK(
+      check(wasmtime_linker_instantiate_pre(linker.state_->linker.get(), module.state().module.get(), &pre),
+            ErrorCode::kInvalidArgument));
   void* code_begin = nullptr;
   void* code_end = nullptr;
   wasmtime_module_image_range(module.state().module.get(), &code_begin, &code_end);
   auto slots = std::make_shared<SlotPool>(image);
-  auto state = std::make_shared<State>(State{.engine = engine.state().engine.get(),
-                                             .pre = InstancePrePtr(pre),
-                                             .module = module,
-                                             .facts = facts,
-                                             .image = std::move(image),
-                                             .slots = std::move(slots),
-                                             .memory_bytes_min = declared_memory_bytes(module.state().module.get()),
-                                             .stack_bytes_max = engine.options().stack_bytes_max,
-                                             .code_begin = reinterpret_cast<std::uintptr_t>(code_begin),
-                                             .code_end = reinterpret_cast<std::uintptr_t>(code_end)});
+  auto state =
+      std::make_shared<State>(State{.engine = engine.state().engine.get(),
+                                    .pre = InstancePrePtr(pre),
+                                    .module = module,
+                                    .facts = facts,
+                                    .image = std::move(image),
+                                    .slots = std::move(slots),
+                                    .memory_bytes_min = declared_memory_bytes(module.state().module.get()),
+                                    .stack_bytes_max = engine.options().stack_bytes_max,
+                                    .code_begin = reinterpret_cast<std::uintptr_t>(code_begin),
+                                    .code_end = reinterpret_cast<std::uintptr_t>(code_end)});
   return std::shared_ptr<InstancePre>(new InstancePre(std::move(state)));
 }
 
@@ -109,8 +111,9 @@ Result<void> Instance::start(const InstanceLimits& limits) {
   wasm_trap_t* raw_trap = nullptr;
   {
     const MemoryRequestScope scope(request);
-    SW_CHECK_OK(check(wasmtime_instance_pre_instantiate(pre.pre.get(), state_->context, &state_->instance, &raw_trap),
-                      ErrorCode::kUnavailable));
+    SW_CHECK_OK(
+        check(wasmtime_instance_pre_instantiate(pre.pre.get(), state_->context, &state_->instance, &raw_trap),
+              ErrorCode::kUnavailable));
   }
   if (const TrapPtr trap(raw_trap); trap) return Error{ErrorCode::kGuestTrap, message_of(trap.get()), 0};
   state_->slot = request.made;
@@ -157,8 +160,8 @@ Result<void> Instance::grow_memory_to(std::uint64_t bytes) {
   if (bytes <= now) return {};
   // Through Wasmtime, never by changing the slot alone: the instance keeps a copy of its memory's length.
   std::uint64_t previous = 0;
-  return check(wasmtime_memory_grow(state_->context, &item.of.memory, (bytes - now + kWasmPageBytes - 1) / kWasmPageBytes,
-                                    &previous),
+  return check(wasmtime_memory_grow(state_->context, &item.of.memory,
+                                    (bytes - now + kWasmPageBytes - 1) / kWasmPageBytes, &previous),
                ErrorCode::kLimitExceeded);
 }
 
@@ -216,8 +219,8 @@ Result<void> Instance::call_raw(std::size_t index, RawValue* values, std::size_t
       {.slot = state_->slot, .code_begin = state_->pre->code_begin, .code_end = state_->pre->code_end});
   const wasmtime_func_t function = state_->functions[index].function;
   wasm_trap_t* raw_trap = nullptr;
-  const ErrorPtr error(wasmtime_func_call_unchecked(state_->context, &function,
-                                                    reinterpret_cast<wasmtime_val_raw_t*>(values), count, &raw_trap));
+  const ErrorPtr error(wasmtime_func_call_unchecked(
+      state_->context, &function, reinterpret_cast<wasmtime_val_raw_t*>(values), count, &raw_trap));
   const TrapPtr trap(raw_trap);
   exchange_running_guest(outer);
   const bool stopped = leave();

@@ -53,8 +53,8 @@ struct Instance::State {
 
   std::optional<Error> host_error;  // why a host function ended the run; Wasmtime only sees a trap
 
-  std::mutex run_mutex;        // guards the two below, and keeps a call from ending while it is held
-  int depth = 0;               // calls in progress, nested through host functions
+  std::mutex run_mutex;  // guards the two below, and keeps a call from ending while it is held
+  int depth = 0;         // calls in progress, nested through host functions
   bool stop_requested = false;
 };
 

@@ -33,7 +33,7 @@ wasm_valtype_vec_t to_wasm(const std::vector<ValueType>& types) {
   return vector;
 }
 
-Result<void> invoke(const HostFunction& function, Caller& caller, RawValue* values) noexcept {
+Result<void> run_guarded(const HostFunction& function, Caller& caller, RawValue* values) noexcept {
   try {
     return function(caller, values);
   } catch (const std::exception& problem) {
@@ -48,7 +48,7 @@ wasm_trap_t* call_host(void* environment, wasmtime_caller_t* wasmtime_caller, wa
   wasmtime_context_t* context = wasmtime_caller_context(wasmtime_caller);
   auto& instance = *static_cast<Instance*>(wasmtime_context_get_data(context));
   Caller caller(instance);
-  auto result = invoke(*static_cast<HostFunction*>(environment), caller, reinterpret_cast<RawValue*>(values));
+  auto result = run_guarded(*static_cast<HostFunction*>(environment), caller, reinterpret_cast<RawValue*>(values));
   return static_cast<wasm_trap_t*>(instance.trap_for(std::move(result)));
 }
 
@@ -74,16 +74,15 @@ Result<void> Linker::define_raw(std::string_view module, std::string_view name, 
   const TypePtr type = to_wasm(signature);
   // Wasmtime owns the function from here on, also when the definition fails.
   auto owned = std::make_unique<HostFunction>(std::move(function));
-  return check(
-      wasmtime_linker_define_func_unchecked(state_->linker.get(), module.data(), module.size(), name.data(),
-                                            name.size(), type.get(), &call_host, owned.release(), &delete_host_function),
-      ErrorCode::kInvalidArgument);
+  return check(wasmtime_linker_define_func_unchecked(state_->linker.get(), module.data(), module.size(),
+                                                     name.data(), name.size(), type.get(), &call_host,
+                                                     owned.release(), &delete_host_function),
+               ErrorCode::kInvalidArgument);
 }
 
 Result<void> Linker::define_missing_as_traps(const Module& module) {
-  return check(
-      wasmtime_linker_define_unknown_imports_as_traps(state_->linker.get(), module.state().module.get()),
-      ErrorCode::kInvalidArgument);
+  return check(wasmtime_linker_define_unknown_imports_as_traps(state_->linker.get(), module.state().module.get()),
+               ErrorCode::kInvalidArgument);
 }
 
 MemoryView Caller::memory() const { return instance_.memory(); }

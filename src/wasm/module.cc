@@ -64,8 +64,8 @@ Result<Bytes> wat_to_wasm(std::string_view text) {
 
 Result<Module> Module::compile(Engine& engine, BytesView wasm) {
   wasmtime_module_t* module = nullptr;
-  SW_CHECK_OK(check(wasmtime_module_new(engine.state().engine.get(), reinterpret_cast<const std::uint8_t*>(wasm.data()),
-                                        wasm.size(), &module),
+  SW_CHECK_OK(check(wasmtime_module_new(engine.state().engine.get(),
+                                        reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &module),
                     ErrorCode::kInvalidArgument));
   return Module(std::make_shared<State>(State{ModulePtr(module)}));
 }
@@ -91,7 +91,8 @@ std::vector<ImportName> Module::imports() const {
   wasmtime_module_imports(state_->module.get(), &types);
   std::vector<ImportName> names;
   for (std::size_t i = 0; i < types.size; ++i) {
-    names.push_back({to_string(wasm_importtype_module(types.data[i])), to_string(wasm_importtype_name(types.data[i]))});
+    names.push_back(
+        {to_string(wasm_importtype_module(types.data[i])), to_string(wasm_importtype_name(types.data[i]))});
   }
   wasm_importtype_vec_delete(&types);
   return names;

@@ -51,14 +51,13 @@ Result<std::unique_ptr<Slot>> Slot::create(std::shared_ptr<const Image> image, s
   std::unique_ptr<Slot> slot(new Slot);
   const std::size_t image_size = image ? image->size() : 0;
   slot->mapped_ = reserved + guard;
-  void* base =
-      ::mmap(nullptr, slot->mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* base = ::mmap(nullptr, slot->mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return errno_error(errno, "cannot reserve address space for a linear memory");
   slot->base_ = static_cast<std::byte*>(base);
   slot->reserved_ = reserved;
   slot->bytes_max_ = reserved;
-  if (image && ::mmap(base, image_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, image->fd(),
-                      0) == MAP_FAILED) {
+  if (image && ::mmap(base, image_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+                      image->fd(), 0) == MAP_FAILED) {
     return errno_error(errno, "cannot map a memory image");
   }
   slot->size_at_rest_ = std::max(minimum, image_size);
@@ -157,7 +156,8 @@ wasmtime_error_t* new_linear_memory(void* /*environment*/, const wasm_memorytype
   auto handle = std::make_unique<MemoryHandle>();
   const bool is_own = request != nullptr && request->made == nullptr && minimum == request->bytes_at_start;
   if (is_own) handle->pool = request->pool;
-  auto slot = is_own ? request->pool->take(minimum, reserved, guard) : Slot::create(nullptr, minimum, reserved, guard);
+  auto slot =
+      is_own ? request->pool->take(minimum, reserved, guard) : Slot::create(nullptr, minimum, reserved, guard);
   if (!slot.ok()) return to_wasmtime(slot.error());
   handle->slot = *std::move(slot);
   if (is_own) {

@@ -6,8 +6,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -118,7 +120,7 @@ TEST(Prepare, RefusesATruncatedModuleAtEveryByte) {
   for (std::size_t length = 9; length < whole.size(); ++length) {
     const auto prepared = prepare_module(BytesView(whole).first(length));
     // Cut exactly between two sections, the rest can still be a module; then it must compile too.
-    if (prepared.ok()) EXPECT_TRUE(Module::compile(shared_engine(), prepared->wasm).ok()) << length;
+    EXPECT_TRUE(!prepared.ok() || Module::compile(shared_engine(), prepared->wasm).ok()) << length;
   }
 }
 
@@ -139,16 +141,19 @@ TEST_P(KeepRule, ScanNamesTheStateThatMayChange) {
 INSTANTIATE_TEST_SUITE_P(
     All, KeepRule,
     ::testing::Values(
-        KeepCase{"TableSet", "(module (table 1 funcref) (func (table.set (i32.const 0) (ref.null func))))", "tables"},
+        KeepCase{"TableSet", "(module (table 1 funcref) (func (table.set (i32.const 0) (ref.null func))))",
+                 "tables"},
         KeepCase{"TableGrow",
                  "(module (table 1 funcref) (func (drop (table.grow (ref.null func) (i32.const 1)))))", "tables"},
         KeepCase{"TableFill",
                  "(module (table 1 funcref) (func (table.fill (i32.const 0) (ref.null func) (i32.const 1))))",
                  "tables"},
         KeepCase{"TableCopy",
-                 "(module (table 1 funcref) (func (table.copy (i32.const 0) (i32.const 0) (i32.const 1))))", "tables"},
+                 "(module (table 1 funcref) (func (table.copy (i32.const 0) (i32.const 0) (i32.const 1))))",
+                 "tables"},
         KeepCase{"TableInit",
-                 "(module (table 1 funcref) (elem func) (func (table.init 0 (i32.const 0) (i32.const 0) (i32.const 0))))",
+                 "(module (table 1 funcref) (elem func) (func (table.init 0 (i32.const 0) (i32.const 0) "
+                 "(i32.const 0))))",
                  "tables"},
         KeepCase{"ElemDrop", "(module (elem func) (func (elem.drop 0)))", "segments"},
         KeepCase{"DataDrop", "(module (memory 1) (data \"x\") (func (data.drop 0)))", "segments"},
@@ -243,16 +248,20 @@ constexpr std::string_view kHostCaller = R"((module
 
 TEST(Linker, PassesValuesAndReachesMemoryAndState) {
   on_guest_thread([] {
-    auto guest = make_guest(kHostCaller, {.define = [](Linker& linker) {
-      ASSERT_TRUE(linker.define("env", "f", [](Caller& caller, std::uint32_t a, std::int64_t b, double c) {
-        EXPECT_EQ(a, 0xFFFFFFFFu);
-        EXPECT_EQ(c, 0.5);
-        EXPECT_TRUE(caller.memory().store<std::uint32_t>(0, 99));
-        EXPECT_FALSE(caller.memory().store<std::uint32_t>(65533, 99));
-        EXPECT_FALSE(caller.memory().range(a, 2).has_value());
-        return b * 6;
-      }).ok());
-    }});
+    auto guest =
+        make_guest(kHostCaller, {.define = [](Linker& linker) {
+                     ASSERT_TRUE(linker
+                                     .define("env", "f",
+                                             [](Caller& caller, std::uint32_t a, std::int64_t b, double c) {
+                                               EXPECT_EQ(a, 0xFFFFFFFFu);
+                                               EXPECT_EQ(c, 0.5);
+                                               EXPECT_TRUE(caller.memory().store<std::uint32_t>(0, 99));
+                                               EXPECT_FALSE(caller.memory().store<std::uint32_t>(65533, 99));
+                                               EXPECT_FALSE(caller.memory().range(a, 2).has_value());
+                                               return b * 6;
+                                             })
+                                     .ok());
+                   }});
     EXPECT_EQ(guest->instance->call(find<std::int64_t()>(*guest, "run")).value(), 42);
     EXPECT_EQ(guest->instance->memory().load<std::uint32_t>(0), 99u);
   });
@@ -260,11 +269,15 @@ TEST(Linker, PassesValuesAndReachesMemoryAndState) {
 
 TEST(Linker, AnErrorOfAHostFunctionEndsTheRunWithThatError) {
   on_guest_thread([] {
-    auto guest = make_guest(kHostCaller, {.define = [](Linker& linker) {
-      ASSERT_TRUE(linker.define("env", "f", [](Caller&, std::int32_t, std::int64_t, double) -> Result<std::int64_t> {
-        return Error{ErrorCode::kGuestExit, "exit", 3};
-      }).ok());
-    }});
+    auto guest = make_guest(
+        kHostCaller, {.define = [](Linker& linker) {
+          ASSERT_TRUE(linker
+                          .define("env", "f",
+                                  [](Caller&, std::int32_t, std::int64_t, double) -> Result<std::int64_t> {
+                                    return Error{ErrorCode::kGuestExit, "exit", 3};
+                                  })
+                          .ok());
+        }});
     const auto result = guest->instance->call(find<std::int64_t()>(*guest, "run"));
     EXPECT_EQ(result.error().code, ErrorCode::kGuestExit);
     EXPECT_EQ(result.error().exit_code, 3);
@@ -273,11 +286,15 @@ TEST(Linker, AnErrorOfAHostFunctionEndsTheRunWithThatError) {
 
 TEST(Linker, AnExceptionOfAHostFunctionDoesNotCrossTheGuest) {
   on_guest_thread([] {
-    auto guest = make_guest(kHostCaller, {.define = [](Linker& linker) {
-      ASSERT_TRUE(linker.define("env", "f", [](Caller&, std::int32_t, std::int64_t, double) -> std::int64_t {
-        throw std::runtime_error("oops");
-      }).ok());
-    }});
+    auto guest =
+        make_guest(kHostCaller, {.define = [](Linker& linker) {
+                     ASSERT_TRUE(linker
+                                     .define("env", "f",
+                                             [](Caller&, std::int32_t, std::int64_t, double) -> std::int64_t {
+                                               throw std::runtime_error("oops");
+                                             })
+                                     .ok());
+                   }});
     const auto result = guest->instance->call(find<std::int64_t()>(*guest, "run"));
     EXPECT_EQ(result.error().code, ErrorCode::kInternal);
     EXPECT_THAT(result.error().message, HasSubstr("oops"));
@@ -411,17 +428,20 @@ TEST(Instance, ExceptionsWorkInAKeptInstance) {
 
 /// Calls `stop` until the call in the background is over.
 Result<void> stop_while_running(Guest& guest, const Function<void()>& function) {
-  std::atomic<bool> over = false;
-  std::atomic<bool> begun = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false;
   std::thread stopper([&] {
-    while (!over) {
-      if (!begun) begun = guest.instance->while_running([](MemoryView) {});
-      else guest.instance->stop();
-      std::this_thread::yield();
-    }
+    std::unique_lock lock(mutex);
+    // A try that meets host code is undone by it, so there is a pause in which the host code can go on.
+    while (!changed.wait_for(lock, std::chrono::milliseconds(1), [&] { return over; })) guest.instance->stop();
   });
   auto result = guest.instance->call(function);
-  over = true;
+  {
+    const std::lock_guard lock(mutex);
+    over = true;
+  }
+  changed.notify_one();
   stopper.join();
   return result;
 }
@@ -438,19 +458,19 @@ TEST_P(Stop, EndsALoopAndTheSlotIsUsableAgain) {
         (memory (export "memory") 64) (func (export "loop") (loop $l )") +
                             GetParam().body + R"( (br $l)))
         (func (export "get") (result i32) (i32.load (i32.const 0)))))";
-    auto guest = make_guest(wat, {.define =
-                                      [](Linker& linker) {
-                                        ASSERT_TRUE(linker
-                                                        .define("env", "touch",
-                                                                [](Caller& caller) {
-                                                                  // Host code meets the blocked memory as well.
-                                                                  std::ranges::fill(
-                                                                      caller.memory().bytes().first(1 << 20),
-                                                                      std::byte{1});
-                                                                })
-                                                        .ok());
-                                      },
-                                  .with_image = true});
+    auto guest =
+        make_guest(wat, {.define =
+                             [](Linker& linker) {
+                               ASSERT_TRUE(linker
+                                               .define("env", "touch",
+                                                       [](Caller& caller) {
+                                                         // Host code meets the blocked memory as well.
+                                                         std::ranges::fill(caller.memory().bytes().first(1 << 20),
+                                                                           std::byte{1});
+                                                       })
+                                               .ok());
+                             },
+                         .with_image = true});
     const auto result = stop_while_running(*guest, find<void()>(*guest, "loop"));
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, ErrorCode::kGuestStopped);
@@ -467,7 +487,8 @@ INSTANTIATE_TEST_SUITE_P(
         StopCase{"Load", "(drop (i32.load (i32.const 8)))"},
         StopCase{"Store", "(i32.store (i32.const 8) (i32.const 1))"},
         // memory.fill and memory.copy run in Wasmtime's own code, where a fault must not end the process.
-        StopCase{"Fill", "(memory.fill (i32.const 0) (i32.const 1) (i32.const 4000000)) (drop (i32.load (i32.const 8)))"},
+        StopCase{"Fill",
+                 "(memory.fill (i32.const 0) (i32.const 1) (i32.const 4000000)) (drop (i32.load (i32.const 8)))"},
         StopCase{"Copy",
                  "(memory.copy (i32.const 0) (i32.const 8) (i32.const 4000000)) (drop (i32.load (i32.const 8)))"},
         StopCase{"HostFunction", "(call $touch)"}),
@@ -494,8 +515,8 @@ struct Mapping {
     for (std::byte& byte : content) byte = static_cast<std::byte>(random());
     image = image_of(content);
     const std::size_t size = 2 * content.size();
-    auto* base = static_cast<std::byte*>(
-        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    auto* base =
+        static_cast<std::byte*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ::mmap(base, content.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, image->fd(), 0);
     memory = {base, size};
   }
@@ -513,8 +534,8 @@ std::vector<PageRange> scan(DirtyMethod method, const Mapping& mapping) {
 
 bool covers(const std::vector<PageRange>& outer, const std::vector<PageRange>& inner) {
   return std::ranges::all_of(inner, [&](const PageRange& range) {
-    return std::ranges::any_of(
-        outer, [&](const PageRange& o) { return o.begin <= range.begin && range.end <= o.end; });
+    return std::ranges::any_of(outer,
+                               [&](const PageRange& o) { return o.begin <= range.begin && range.end <= o.end; });
   });
 }
 
@@ -539,20 +560,20 @@ TEST(DirtyPages, TheThreeMethodsAgree) {
         mapping.memory[at] ^= std::byte{1};
       }
     }
-    const auto compared = scan(DirtyMethod::kCompare, mapping);
+    // Comparing comes last: reading anonymous memory maps it, which the kernel counts as written.
     const auto read = scan(DirtyMethod::kPagemapRead, mapping);
-    EXPECT_TRUE(covers(read, compared));
     if (DirtyPageScanner::create(DirtyMethod::kPagemapScan).ok()) {
       EXPECT_EQ(scan(DirtyMethod::kPagemapScan, mapping), read);
     }
+    EXPECT_TRUE(covers(read, scan(DirtyMethod::kCompare, mapping)));
   }
 }
 
 TEST(DirtyPages, AnUntouchedMappingIsClean) {
   std::mt19937 random(1);
   const Mapping mapping(random);
-  EXPECT_THAT(scan(DirtyMethod::kCompare, mapping), IsEmpty());
   EXPECT_THAT(scan(DirtyMethod::kPagemapRead, mapping), IsEmpty());
+  EXPECT_THAT(scan(DirtyMethod::kCompare, mapping), IsEmpty());
 }
 
 TEST(DirtyPages, MoreRangesThanOneRequestHolds) {
