@@ -12,7 +12,8 @@ target_compile_options(sw_flags INTERFACE
 target_include_directories(sw_flags INTERFACE "${PROJECT_SOURCE_DIR}/src")
 
 if(SW_SANITIZE)
-  add_compile_options(-fsanitize=${SW_SANITIZE} -fno-omit-frame-pointer)
+  # Undefined behaviour ends the test; by default it is only printed.
+  add_compile_options(-fsanitize=${SW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SW_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ 12 reports false positives in its own headers once sanitizers change its inlining.

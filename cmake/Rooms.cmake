@@ -4,6 +4,14 @@
 #
 #   sw_room(wasi SOURCES a.cc b.cc TESTS a_test.cc b_test.cc LINKS sw_wasm TEST_LINKS …)
 
+# What a sanitizer needs to know when tests run (docs/adr/0005).
+set(SW_TEST_ENVIRONMENT "")
+if(SW_SANITIZE MATCHES thread)
+  set(SW_TEST_ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tools/tsan.supp report_signal_unsafe=0")
+elseif(SW_SANITIZE)
+  set(SW_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1")
+endif()
+
 function(sw_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;LINKS;PRIVATE_LINKS;TEST_LINKS" ${ARGN})
   add_library(sw_${name} STATIC ${ARG_SOURCES})
@@ -15,6 +23,6 @@ function(sw_room name)
     gtest_discover_tests(sw_${name}_test
       TEST_PREFIX "${name}."
       DISCOVERY_MODE PRE_TEST
-      PROPERTIES TIMEOUT 300)
+      PROPERTIES TIMEOUT 300 ENVIRONMENT "${SW_TEST_ENVIRONMENT}")
   endif()
 endfunction()

@@ -6,6 +6,10 @@ set -euo pipefail
 cargo=$1 target=$2 out=$3
 here=$(cd "$(dirname "$0")" && pwd)
 export CARGO_TARGET_DIR=$target
+# cargo locks the folder only while it builds; another clone must not replace the library before it is copied.
+mkdir -p "$target"
+exec {lock}>"$target/.sw-lock"
+flock "$lock"
 # JSON messages name the output folder of the crate that installed the headers.
 messages=$("$cargo" build --release --locked --manifest-path "$here/Cargo.toml" \
   --message-format json-render-diagnostics)
