@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/bake.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "base/files.h"
+#include "base/sha256.h"
+#include "engine/embedded_files.h"
+#include "wasm/guest_thread.h"
+
+namespace sw::engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+// Part of every code and image name: change it when baking itself changes.
+constexpr std::string_view kRecipe = "1";
+constexpr char kFactsFile[] = "facts.json";
+// A bake may need more memory than a run; the image's size is what counts later.
+constexpr std::uint64_t kBakeMemoryBytesMax = std::uint64_t{2} << 30;
+
+std::string short_name(std::string_view kind, std::string_view language, Sha256& hash) {
+  return fmt::format("{}-{}-{}", kind, language, hash.hex().substr(0, 32));
+}
+
+json::object to_json(const wasm::StateFacts& facts) {
+  return {{"has_start", facts.has_start},
+          {"writes_tables", facts.writes_tables},
+          {"drops_segments", facts.drops_segments},
+          {"passive_data", facts.passive_data},
+          {"imports_state", facts.imports_state},
+          {"mutable_globals", facts.mutable_globals}};
+}
+
+wasm::StateFacts state_facts_from(const json::object& object) {
+  return {.has_start = object.at("has_start").as_bool(),
+          .writes_tables = object.at("writes_tables").as_bool(),
+          .drops_segments = object.at("drops_segments").as_bool(),
+          .passive_data = object.at("passive_data").as_bool(),
+          .imports_state = object.at("imports_state").as_bool(),
+          .mutable_globals = object.at("mutable_globals").to_number<std::uint32_t>()};
+}
+
+Result<void> write_json(const fs::path& path, const json::value& value) {
+  return write_file_atomically(path, as_bytes(json::serialize(value)));
+}
+
+Result<json::object> read_json(const fs::path& path) {
+  SW_TRY(const std::string text, read_text_file(path));
+  boost::system::error_code error;
+  json::value value = json::parse(text, error);
+  if (error || !value.is_object()) {
+    return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged", path.native()), 0};
+  }
+  return std::move(value.as_object());
+}
+
+Result<void> compile_code(const Environment& environment, const Manifest& manifest, const fs::path& package,
+                          const fs::path& folder, const Progress& progress) {
+  SW_TRY(const Bytes wasm, read_file(package / manifest.module));
+  SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
+  progress(fmt::format("compiling {} ({} MB of WebAssembly)", manifest.engine, prepared.wasm.size() / 1'000'000), -1);
+  SW_TRY(const wasm::Module module, wasm::Module::compile(environment.wasm, prepared.wasm));
+  SW_TRY(const Bytes code, module.serialize());
+  SW_CHECK_OK(write_file_atomically(folder / kCodeFile, code));
+  return write_json(folder / kFactsFile, to_json(prepared.facts));
+}
+
+/// Boots the guest in an instance that starts from the module's own data and leaves its memory in `folder`.
+Result<void> boot_image(const Environment& environment, const Language& language, const fs::path& package,
+                        const wasm::Module& code, const wasm::StateFacts& state_facts, const fs::path& folder,
+                        const Progress& progress) {
+  const Manifest& manifest = language.manifest();
+  progress(fmt::format("booting {}", manifest.engine), -1);
+  if (!state_facts.keepable()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} cannot have a memory image: {}", manifest.module, state_facts.reason_not_keepable()),
+                 0};
+  }
+  SW_TRY(const Bytes wasm, read_file(package / manifest.module));
+  SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
+  SW_TRY(const wasm::Linker linker, make_linker(environment, language));
+  SW_TRY(const auto pre, wasm::InstancePre::create(environment.wasm, linker, code, state_facts, nullptr));
+  SW_TRY(auto layout, language.make_layout(package));
+  const auto guest = language.make_guest(std::move(layout), environment.clocks);
+  SW_TRY(const auto instance, pre->instantiate(*guest, {.memory_bytes_max = kBakeMemoryBytesMax}));
+  guest->set_instance(*instance);
+  for (const wasm::DataSegment& segment : prepared.segments) {
+    const auto to = instance->memory().range(segment.offset, segment.bytes.size());
+    if (!to) return Error{ErrorCode::kCorrupt, "a data segment does not fit into the memory", 0};
+    std::ranges::copy(segment.bytes, to->begin());
+  }
+  BakeFacts facts;
+  SW_CHECK_OK(guest->wasi().start_run({}));
+  SW_CHECK_OK(guest->boot(facts));
+  if (const std::string reason = instance->reason_not_at_rest(); !reason.empty()) {
+    return Error{ErrorCode::kInternal, fmt::format("the booted memory is not the whole state: {}", reason), 0};
+  }
+  progress(fmt::format("writing the image of {}", manifest.engine), -1);
+  SW_CHECK_OK(wasm::Image::write(folder / kImageFile, instance->memory().bytes()));
+  json::object record;
+  for (const auto& [name, value] : facts) record[name] = value;
+  return write_json(folder / kFactsFile, record);
+}
+
+Result<void> boot_image_on_guest_thread(const Environment& environment, const Language& language,
+                                        const fs::path& package, const wasm::Module& code,
+                                        const wasm::StateFacts& state_facts, const fs::path& folder,
+                                        const Progress& progress) {
+  Result<void> result;
+  SW_CHECK_OK(wasm::run_on_guest_thread(environment.wasm.options(), [&] {
+    result = boot_image(environment, language, package, code, state_facts, folder, progress);
+  }));
+  if (!result.ok()) return std::move(result).error().while_doing(fmt::format("booting {}", language.manifest().engine));
+  return {};
+}
+
+}  // namespace
+
+Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest& manifest) {
+  SW_TRY(const auto drivers, driver_files(manifest));
+  Sha256 package;
+  std::string module_digest;
+  for (const PackageFile& file : manifest.package.files) {
+    package.field(file.name).field(file.sha256);
+    if (file.name == manifest.module) module_digest = file.sha256;
+  }
+  const std::string fingerprint = engine.fingerprint();
+  Sha256 code;
+  code.field(kRecipe).field(module_digest).field(fingerprint);
+  Sha256 image;
+  image.field(kRecipe).field(fingerprint).field(manifest.package.sha256);
+  for (const auto& [name, content] : drivers) image.field(name).field(content);
+  for (const std::string& name : manifest.imports) image.field(name);
+  return ArtifactNames{.package = short_name("package", manifest.language, package),
+                       .code = short_name("code", manifest.language, code),
+                       .image = short_name("image", manifest.language, image)};
+}
+
+Result<Baked> bake(const Environment& environment, const Language& language, const ArtifactNames& names,
+                   const Progress& progress) {
+  const Manifest& manifest = language.manifest();
+  const ArtifactCache& cache = environment.cache;
+  SW_TRY(fs::path package, cache.get(
+                               names.package,
+                               [&](const fs::path& folder) {
+                                 return fetch_package(manifest.package, folder, progress);
+                               },
+                               progress));
+  SW_TRY(const fs::path code_folder, cache.get(
+                                         names.code,
+                                         [&](const fs::path& folder) {
+                                           return compile_code(environment, manifest, package, folder, progress);
+                                         },
+                                         progress));
+  SW_TRY(wasm::Module code, wasm::Module::load(environment.wasm, code_folder / kCodeFile));
+  SW_TRY(const json::object code_facts, read_json(code_folder / kFactsFile));
+  const wasm::StateFacts state_facts = state_facts_from(code_facts);
+  bool made = false;
+  SW_TRY(const fs::path image_folder,
+         cache.get(
+             names.image,
+             [&](const fs::path& folder) {
+               made = true;
+               return boot_image_on_guest_thread(environment, language, package, code, state_facts, folder, progress);
+             },
+             progress));
+  if (made) {
+    // Drivers change often while they are written; packages and code hardly ever.
+    cache.prune(fmt::format("image-{}-", manifest.language), 4);
+    cache.prune(fmt::format("code-{}-", manifest.language), 3);
+  }
+  SW_TRY(auto image, wasm::Image::open(image_folder / kImageFile));
+  SW_TRY(const json::object record, read_json(image_folder / kFactsFile));
+  BakeFacts facts;
+  for (const auto& [name, value] : record) facts.emplace(name, value.to_number<std::uint64_t>());
+  return Baked{.package = std::move(package),
+               .code = std::move(code),
+               .state_facts = state_facts,
+               .image = std::move(image),
+               .facts = std::move(facts)};
+}
+
+Result<wasm::Linker> make_linker(const Environment& environment, const Language& language) {
+  wasm::Linker linker(environment.wasm);
+  SW_CHECK_OK(wasi::add_to_linker(
+      linker, [](wasm::HostState& host) -> wasi::Wasi& { return static_cast<Guest&>(host).wasi(); }));
+  SW_CHECK_OK(language.add_imports(linker));
+  return linker;
+}
+
+}  // namespace sw::engine

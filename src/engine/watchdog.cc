@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/watchdog.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+
+namespace sw::engine {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// How late a limit may be noticed. While runs come one after the other the thread keeps looking, so that
+// starting a run need not wake it.
+constexpr auto kTick = 5ms;
+constexpr auto kForceTick = 1ms;
+constexpr int kIdleTicks = 200;
+
+std::chrono::nanoseconds read_clock(clockid_t clock) {
+  timespec time = {};
+  ::clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace
+
+std::chrono::nanoseconds thread_cpu_time() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
+Watchdog::Watchdog() : thread_([this] { loop(); }) {}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Watchdog::loop() {
+  std::unique_lock lock(mutex_);
+  int idle_ticks = 0;
+  bool forcing = false;
+  while (!ending_) {
+    idle_ticks = watches_.empty() ? idle_ticks + 1 : 0;
+    if (idle_ticks > kIdleTicks) {
+      sleeping_ = true;
+      changed_.wait(lock, [&] { return ending_ || !watches_.empty(); });
+      sleeping_ = false;
+    } else {
+      changed_.wait_for(lock, forcing ? kForceTick : kTick, [&] { return ending_; });
+    }
+    forcing = look();
+  }
+}
+
+bool Watchdog::look() {
+  const auto now = Watch::Clock::now();
+  bool forcing = false;
+  for (Watch* watch : watches_) {
+    if (watch->reason_ == StopReason::kNone) {
+      watch->reason_ = watch->reason_to_stop(now);
+      if (watch->reason_ == StopReason::kNone) continue;
+      watch->asked_at_ = now;
+      watch->target_.soft_stop();
+    } else if (now - watch->asked_at_ >= watch->limits_.grace) {
+      watch->target_.hard_stop();
+      forcing = true;
+    }
+  }
+  return forcing;
+}
+
+Watchdog::Watch::Watch(Watchdog& watchdog, Stoppable& target, const RunLimits& limits, std::stop_token cancel)
+    : watchdog_(watchdog), target_(target), limits_(limits), cancel_(std::move(cancel)), start_(Clock::now()) {
+  if (limits_.cpu_max.count() != 0) {
+    ::pthread_getcpuclockid(::pthread_self(), &cpu_clock_);
+    cpu_at_start_ = read_clock(cpu_clock_);
+  }
+  bool wake = false;
+  {
+    const std::lock_guard lock(watchdog_.mutex_);
+    watchdog_.watches_.push_back(this);
+    wake = watchdog_.sleeping_;
+  }
+  if (wake) watchdog_.changed_.notify_one();
+}
+
+Watchdog::Watch::~Watch() { finish(); }
+
+StopReason Watchdog::Watch::finish() {
+  if (watching_) {
+    const std::lock_guard lock(watchdog_.mutex_);
+    std::erase(watchdog_.watches_, this);
+    watching_ = false;
+  }
+  return reason_;
+}
+
+StopReason Watchdog::Watch::reason_to_stop(Clock::time_point now) const {
+  if (cancel_.stop_requested()) return StopReason::kCancelled;
+  if (limits_.wall_max.count() != 0 && now - start_ >= limits_.wall_max) return StopReason::kWallLimit;
+  if (limits_.cpu_max.count() != 0 && read_clock(cpu_clock_) - cpu_at_start_ >= limits_.cpu_max) {
+    return StopReason::kCpuLimit;
+  }
+  return StopReason::kNone;
+}
+
+}  // namespace sw::engine
