@@ -517,7 +517,7 @@ struct Mapping {
     const std::size_t size = 2 * content.size();
     auto* base =
         static_cast<std::byte*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    ::mmap(base, content.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, image->fd(), 0);
+    EXPECT_EQ(::mmap(base, content.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, image->fd(), 0), base);
     memory = {base, size};
   }
   ~Mapping() { ::munmap(memory.data(), memory.size()); }
