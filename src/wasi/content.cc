@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "wasi/content.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "base/unique_fd.h"
+
+namespace sw::wasi {
+namespace {
+
+struct Mapping {
+  Mapping(void* start, std::size_t bytes) : address(start), size(bytes) {}
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() { ::munmap(address, size); }
+  void* address;
+  std::size_t size;
+};
+
+/// Runs `grow`, which allocates. Guests reach this, so an allocation that fails is an answer, not an end.
+template <class F>
+Errno allocating(F grow) {
+  try {
+    grow();
+    return Errno::kSuccess;
+  } catch (const std::bad_alloc&) {
+    return Errno::kNomem;
+  } catch (const std::length_error&) {
+    return Errno::kFbig;
+  }
+}
+
+}  // namespace
+
+SharedBytes SharedBytes::own(Bytes bytes) {
+  auto owner = std::make_shared<const Bytes>(std::move(bytes));
+  const BytesView view = *owner;
+  return {std::move(owner), view};
+}
+
+Result<SharedBytes> map_file(const std::filesystem::path& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return errno_error(errno, "open " + path.string());
+  struct stat status = {};
+  if (::fstat(fd.get(), &status) != 0) return errno_error(errno, "stat " + path.string());
+  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalidArgument, path.string() + ": not a file", 0};
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return SharedBytes::own({});
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (address == MAP_FAILED) return errno_error(errno, "map " + path.string());
+  return SharedBytes{std::make_shared<Mapping>(address, size), {static_cast<const std::byte*>(address), size}};
+}
+
+ErrnoOr<BytesView> LazyBytes::get() {
+  std::call_once(once_, [this] {
+    auto made = make_();
+    make_ = nullptr;
+    if (!made.ok() || made->size() != size_) return;
+    bytes_ = *std::move(made);
+    good_ = true;
+  });
+  if (!good_) return Errno::kIo;
+  return BytesView(bytes_);
+}
+
+ErrnoOr<BytesView> FileContent::view() const {
+  if (lazy_) return lazy_->get();
+  return borrowed_.owner ? borrowed_.bytes : BytesView(own_);
+}
+
+ErrnoOr<std::size_t> FileContent::read(std::uint64_t offset, std::span<std::byte> to) const {
+  if (offset >= size() || to.empty()) return std::size_t{0};
+  SW_WASI_TRY(const BytesView from, view());
+  const std::size_t count = std::min(to.size(), from.size() - static_cast<std::size_t>(offset));
+  std::memcpy(to.data(), from.data() + offset, count);
+  return count;
+}
+
+Errno FileContent::make_own(std::uint64_t keep) {
+  if (!borrowed_.owner && !lazy_) return Errno::kSuccess;
+  SW_WASI_TRY(const BytesView from, view());
+  const auto kept = from.first(static_cast<std::size_t>(std::min<std::uint64_t>(keep, from.size())));
+  SW_WASI_CHECK(allocating([&] { own_.assign(kept.begin(), kept.end()); }));
+  borrowed_ = {};
+  lazy_ = nullptr;
+  return Errno::kSuccess;
+}
+
+Errno FileContent::write(std::uint64_t offset, BytesView bytes) {
+  if (bytes.empty()) return Errno::kSuccess;
+  SW_WASI_CHECK(make_own(UINT64_MAX));
+  return allocating([&] {
+    const auto begin = static_cast<std::size_t>(offset);
+    if (begin > own_.size()) own_.resize(begin);
+    const std::size_t overlap = std::min(bytes.size(), own_.size() - begin);
+    std::memcpy(own_.data() + begin, bytes.data(), overlap);
+    own_.insert(own_.end(), bytes.begin() + static_cast<std::ptrdiff_t>(overlap), bytes.end());
+  });
+}
+
+Errno FileContent::resize(std::uint64_t size) {
+  if (size == this->size()) return Errno::kSuccess;
+  SW_WASI_CHECK(make_own(size));
+  return allocating([&] {
+    own_.resize(static_cast<std::size_t>(size));
+    if (own_.capacity() > 65536 && own_.size() < own_.capacity() / 4) own_.shrink_to_fit();
+  });
+}
+
+void FileContent::borrow(SharedBytes bytes) {
+  own_ = {};
+  lazy_ = nullptr;
+  borrowed_ = std::move(bytes);
+}
+
+void FileContent::borrow(std::shared_ptr<LazyBytes> lazy) {
+  own_ = {};
+  borrowed_ = {};
+  lazy_ = std::move(lazy);
+}
+
+bool FileContent::borrows(BytesView bytes) const {
+  return borrowed_.owner && borrowed_.bytes.data() == bytes.data() && borrowed_.bytes.size() == bytes.size();
+}
+
+ErrnoOr<SharedBytes> FileContent::share() {
+  if (lazy_) {
+    SW_WASI_TRY(const BytesView bytes, lazy_->get());
+    return SharedBytes{lazy_, bytes};
+  }
+  if (!borrowed_.owner) borrow(SharedBytes::own(std::exchange(own_, {})));
+  return borrowed_;
+}
+
+}  // namespace sw::wasi

@@ -1,0 +1,316 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "wasi/tree.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace sw::wasi {
+namespace {
+
+bool is_directory(const Node& node) { return node.type == FileType::kDirectory; }
+
+/// How many directories lie in one another below and including `node`. Stops counting at `enough`.
+std::uint32_t height(const Node& node, std::uint32_t enough) {
+  if (!is_directory(node)) return 0;
+  std::uint32_t below = 0;
+  (void)node.directory->for_each(0, [&](std::string_view, const Directory::Entry& entry) {
+    if (enough > 1) below = std::max(below, height(*entry.node, enough - 1));
+    return below < enough;
+  });
+  return below + 1;
+}
+
+bool is_below_or_same(const Node* node, const Node& ancestor) {
+  for (; node != nullptr; node = node->parent) {
+    if (node == &ancestor) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    if (lead < 0x80) {
+      ++i;
+      continue;
+    }
+    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4 || text.size() - i < length) return false;
+    std::uint32_t code = lead & (0xFFU >> (length + 1));
+    for (std::size_t k = 1; k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xC0) != 0x80) return false;
+      code = code << 6 | (next & 0x3FU);
+    }
+    const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+    if (overlong || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return false;
+    i += length;
+  }
+  return true;
+}
+
+Errno name_error(std::string_view name) {
+  if (name.empty()) return Errno::kNoent;
+  if (name.size() > kNameBytesMax) return Errno::kNametoolong;
+  if (name.find('\0') != std::string_view::npos || name.find('/') != std::string_view::npos) return Errno::kInval;
+  return is_utf8(name) ? Errno::kSuccess : Errno::kIlseq;
+}
+
+Tree::Tree(const TreeLimits& limits, std::uint64_t now_ns)
+    : limits_(limits), root_(make_node(FileType::kDirectory, now_ns)) {
+  root_->links = 2;
+}
+
+Tree::~Tree() = default;
+
+std::shared_ptr<Node> Tree::make_node(FileType type, std::uint64_t now_ns) {
+  auto node = std::make_shared<Node>(type);
+  node->inode = next_inode_++;
+  node->times = Timestamps::all(now_ns);
+  node->usage = &usage_;
+  if (type == FileType::kDirectory) node->directory = std::make_unique<Directory>();
+  return node;
+}
+
+Errno Tree::writable() const {
+  if (disabled_) return Errno::kAcces;
+  return read_only_ ? Errno::kRofs : Errno::kSuccess;
+}
+
+Errno Tree::room_for_entry() const {
+  return usage_.entries < limits_.entries_max ? Errno::kSuccess : Errno::kNospc;
+}
+
+Errno Tree::room_for_depth(const Node& directory, std::uint32_t levels) const {
+  for (const Node* node = directory.parent; node != nullptr; node = node->parent) ++levels;
+  return levels <= limits_.depth_max ? Errno::kSuccess : Errno::kNametoolong;
+}
+
+void Tree::attach(Node& directory, std::string_view name, std::shared_ptr<Node> node, std::uint64_t now_ns) {
+  if (is_directory(*node)) {
+    node->parent = &directory;
+    ++directory.links;
+  }
+  node->times.changed = now_ns;
+  directory.directory->insert(name, std::move(node));
+  ++usage_.entries;
+  directory.times.modified = directory.times.changed = now_ns;
+}
+
+void Tree::detach(Node& directory, std::string_view name, std::uint64_t now_ns) {
+  const auto found = directory.directory->find(name);
+  Node& node = *(*found)->node;
+  node.times.changed = now_ns;
+  if (is_directory(node)) {
+    node.parent = nullptr;
+    node.links = 0;
+    --directory.links;
+  } else {
+    --node.links;
+  }
+  directory.directory->erase(name);  // the node may die here
+  --usage_.entries;
+  directory.times.modified = directory.times.changed = now_ns;
+}
+
+ErrnoOr<std::shared_ptr<Node>> Tree::create(Node& directory, std::string_view name, FileType type,
+                                            std::uint64_t now_ns) {
+  SW_WASI_CHECK(name_error(name));
+  SW_WASI_TRY(const Directory::Entry* const existing, directory.directory->find(name));
+  if (existing) return Errno::kExist;
+  SW_WASI_CHECK(writable());
+  if (directory.links == 0) return Errno::kNoent;  // removed, but still open
+  SW_WASI_CHECK(room_for_entry());
+  if (type == FileType::kDirectory) SW_WASI_CHECK(room_for_depth(directory, 1));
+  auto node = make_node(type, now_ns);
+  if (type == FileType::kDirectory) node->links = 2;
+  attach(directory, name, node, now_ns);
+  return node;
+}
+
+ErrnoOr<std::shared_ptr<Node>> Tree::create_symlink(Node& directory, std::string_view name, std::string_view target,
+                                                    std::uint64_t now_ns) {
+  if (target.empty()) return Errno::kNoent;
+  if (target.size() >= kPathBytesMax) return Errno::kNametoolong;
+  if (target.find('\0') != std::string_view::npos) return Errno::kInval;
+  if (!is_utf8(target)) return Errno::kIlseq;
+  if (usage_.bytes + target.size() > limits_.tree_bytes_max) return Errno::kNospc;
+  SW_WASI_TRY(auto node, create(directory, name, FileType::kSymbolicLink, now_ns));
+  node->target = target;
+  usage_.bytes += target.size();
+  return node;
+}
+
+Errno Tree::link(Node& directory, std::string_view name, std::shared_ptr<Node> node, std::uint64_t now_ns) {
+  SW_WASI_CHECK(name_error(name));
+  if (is_directory(*node)) return Errno::kPerm;
+  SW_WASI_TRY(const Directory::Entry* const existing, directory.directory->find(name));
+  if (existing) return Errno::kExist;
+  SW_WASI_CHECK(writable());
+  if (directory.links == 0 || node->links == 0) return Errno::kNoent;
+  SW_WASI_CHECK(room_for_entry());
+  ++node->links;
+  attach(directory, name, std::move(node), now_ns);
+  return Errno::kSuccess;
+}
+
+Errno Tree::unlink(Node& directory, std::string_view name, std::uint64_t now_ns) {
+  SW_WASI_TRY(const Directory::Entry* const found, directory.directory->find(name));
+  if (!found) return Errno::kNoent;
+  if (is_directory(*found->node)) return Errno::kIsdir;
+  SW_WASI_CHECK(writable());
+  detach(directory, name, now_ns);
+  return Errno::kSuccess;
+}
+
+Errno Tree::remove_directory(Node& directory, std::string_view name, std::uint64_t now_ns) {
+  SW_WASI_TRY(const Directory::Entry* const found, directory.directory->find(name));
+  if (!found) return Errno::kNoent;
+  if (!is_directory(*found->node)) return Errno::kNotdir;
+  if (found->node->mount >= 0) return Errno::kBusy;
+  SW_WASI_CHECK(writable());
+  if (!found->node->directory->empty()) return Errno::kNotempty;
+  detach(directory, name, now_ns);
+  return Errno::kSuccess;
+}
+
+Errno Tree::remove_all(Node& directory, std::string_view name, std::uint64_t now_ns) {
+  SW_WASI_TRY(const Directory::Entry* const found, directory.directory->find(name));
+  if (!found) return Errno::kNoent;
+  if (found->node->mount >= 0) return Errno::kBusy;
+  SW_WASI_CHECK(writable());
+  const std::shared_ptr<Node> node = found->node;
+  if (is_directory(*node)) {
+    std::vector<std::string> names;
+    SW_WASI_CHECK(node->directory->for_each(0, [&](std::string_view child, const Directory::Entry&) {
+      names.emplace_back(child);
+      return true;
+    }));
+    for (const std::string& child : names) SW_WASI_CHECK(remove_all(*node, child, now_ns));
+  }
+  detach(directory, name, now_ns);
+  return Errno::kSuccess;
+}
+
+Errno Tree::replace(Node& moved, Node& to, std::string_view to_name, Node& replaced, std::uint64_t now_ns) {
+  if (is_directory(moved)) {
+    if (!is_directory(replaced)) return Errno::kNotdir;
+    if (replaced.mount >= 0) return Errno::kBusy;
+    if (!replaced.directory->empty()) return Errno::kNotempty;
+  } else if (is_directory(replaced)) {
+    return Errno::kIsdir;
+  }
+  SW_WASI_CHECK(writable());
+  detach(to, to_name, now_ns);
+  return Errno::kSuccess;
+}
+
+Errno Tree::rename(Node& from, std::string_view from_name, Node& to, std::string_view to_name, std::uint64_t now_ns) {
+  SW_WASI_TRY(const Directory::Entry* const source, from.directory->find(from_name));
+  if (!source) return Errno::kNoent;
+  const std::shared_ptr<Node> moved = source->node;
+  SW_WASI_CHECK(name_error(to_name));
+  if (moved->mount >= 0) return Errno::kBusy;
+  if (is_directory(*moved) && is_below_or_same(&to, *moved)) return Errno::kInval;
+  SW_WASI_TRY(const Directory::Entry* const target, to.directory->find(to_name));
+  if (target && target->node == moved) return writable();  // two names of one file: both stay
+  if (target && is_below_or_same(&from, *target->node)) return Errno::kNotempty;
+  SW_WASI_CHECK(writable());
+  if (to.links == 0) return Errno::kNoent;
+  if (is_directory(*moved) && &from != &to) {
+    SW_WASI_CHECK(room_for_depth(to, height(*moved, limits_.depth_max + 1)));
+  }
+  if (target) SW_WASI_CHECK(replace(*moved, to, to_name, *target->node, now_ns));
+  if (&from == &to) {
+    from.directory->rename(from_name, to_name);
+    from.times.modified = from.times.changed = now_ns;
+    moved->times.changed = now_ns;
+    return Errno::kSuccess;
+  }
+  const std::uint32_t links = moved->links;
+  detach(from, from_name, now_ns);
+  moved->links = links;
+  attach(to, to_name, moved, now_ns);
+  return Errno::kSuccess;
+}
+
+ErrnoOr<std::size_t> Tree::write(Node& file, std::uint64_t offset, BytesView bytes, std::uint64_t now_ns) {
+  SW_WASI_CHECK(writable());
+  if (bytes.empty()) return std::size_t{0};
+  const std::uint64_t old_size = file.content.size();
+  if (offset >= limits_.file_bytes_max) return Errno::kFbig;
+  const std::uint64_t free = limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes);
+  const std::uint64_t end_max = std::min(limits_.file_bytes_max, old_size + std::min(free, UINT64_MAX - old_size));
+  if (offset >= end_max) return Errno::kNospc;
+  bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), end_max - offset)));
+  SW_WASI_CHECK(file.content.write(offset, bytes));
+  usage_.bytes += file.content.size() - old_size;
+  file.times.modified = file.times.changed = now_ns;
+  return bytes.size();
+}
+
+Errno Tree::resize(Node& file, std::uint64_t size, std::uint64_t now_ns) {
+  SW_WASI_CHECK(writable());
+  const std::uint64_t old_size = file.content.size();
+  if (size > old_size) {
+    if (size > limits_.file_bytes_max) return Errno::kFbig;
+    if (size - old_size > limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes)) {
+      return Errno::kNospc;
+    }
+  }
+  SW_WASI_CHECK(file.content.resize(size));
+  usage_.bytes = usage_.bytes - old_size + size;
+  file.times.modified = file.times.changed = now_ns;
+  return Errno::kSuccess;
+}
+
+Errno Tree::set_content(Node& file, SharedBytes bytes, std::uint64_t now_ns) {
+  SW_WASI_CHECK(writable());
+  const std::uint64_t rest = usage_.bytes - file.content.size();
+  if (bytes.bytes.size() > limits_.file_bytes_max) return Errno::kFbig;
+  if (rest + bytes.bytes.size() > limits_.tree_bytes_max) return Errno::kNospc;
+  usage_.bytes = rest + bytes.bytes.size();
+  file.content.borrow(std::move(bytes));
+  file.times.modified = file.times.changed = now_ns;
+  return Errno::kSuccess;
+}
+
+ErrnoOr<std::shared_ptr<Node>> Tree::create_unnamed_file(BytesView content, const Timestamps& times) {
+  if (content.size() > limits_.file_bytes_max) return Errno::kFbig;
+  if (content.size() > limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes)) return Errno::kNospc;
+  auto node = make_node(FileType::kRegularFile, times.changed);
+  node->links = 0;
+  SW_WASI_CHECK(node->content.write(0, content));
+  usage_.bytes += content.size();
+  node->times = times;
+  return node;
+}
+
+namespace {
+
+Errno walk_below(const Node& directory, std::string& path,
+                 const std::function<bool(const std::string& path, Node& node)>& visit) {
+  Errno result = Errno::kSuccess;
+  const Errno listed = directory.directory->for_each(0, [&](std::string_view name, const Directory::Entry& entry) {
+    const std::size_t length = path.size();
+    if (length != 0) path += '/';
+    path += name;
+    if (visit(path, *entry.node) && entry.node->has_children()) result = walk_below(*entry.node, path, visit);
+    path.resize(length);
+    return result == Errno::kSuccess;
+  });
+  return listed != Errno::kSuccess ? listed : result;
+}
+
+}  // namespace
+
+Errno Tree::walk(const std::function<bool(const std::string& path, Node& node)>& visit) const {
+  std::string path;
+  return walk_below(*root_, path, visit);
+}
+
+}  // namespace sw::wasi
