@@ -5,7 +5,16 @@
 # no compile time.
 
 function(sw_embed_files target folder)
-  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${folder}" "${folder}/*")
+  # The list is made anew when a folder's own list changes. (CONFIGURE_DEPENDS would look at each build, and make
+  # every ./dev run wait for it.)
+  file(GLOB_RECURSE folders LIST_DIRECTORIES true "${folder}/*")
+  list(PREPEND folders "${folder}")
+  foreach(each IN LISTS folders)
+    if(IS_DIRECTORY "${each}")
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${each}")
+    endif()
+  endforeach()
+  file(GLOB_RECURSE files RELATIVE "${folder}" "${folder}/*")
   list(FILTER files EXCLUDE REGEX "(__pycache__|node_modules|_test\\.|README)")
   set(assembly ".section .rodata\n")
   set(declarations "")
