@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/result.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 
 namespace sw {
 namespace {
@@ -78,6 +79,22 @@ TEST(Files, TemporaryDirectoryIsDeletedWithItsContent) {
     ASSERT_TRUE(write_file_atomically(path / "f", as_bytes("x")).ok());
   }
   EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(Utf8, FindsTheFirstInvalidByte) {
+  EXPECT_EQ(first_invalid_utf8("aé世😀"), std::nullopt);
+  EXPECT_EQ(first_invalid_utf8("ab\xff"), 2u);
+  EXPECT_EQ(first_invalid_utf8("a\xed\xa0\x80"), 1u);  // a surrogate
+  EXPECT_EQ(first_invalid_utf8("\xc0\xaf"), 0u);       // an overlong form
+  EXPECT_EQ(first_invalid_utf8("\xf4\x90\x80\x80"), 0u);
+  EXPECT_EQ(first_invalid_utf8("x\xe4\xb8"), 1u);  // cut short
+}
+
+TEST(Utf8, ReplacesEachMaximalInvalidPart) {
+  EXPECT_EQ(to_valid_utf8("caf\xe9\n"), "caf\uFFFD\n");
+  EXPECT_EQ(to_valid_utf8("\xff\xfe"), "\uFFFD\uFFFD");
+  EXPECT_EQ(to_valid_utf8("\xe4\xb8x"), "\uFFFDx");
+  EXPECT_EQ(to_valid_utf8("ok 世"), "ok 世");
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ Result<UniqueFd> lock_file(const fs::path& path, const Progress& progress) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) return errno_error(errno, fmt::format("cannot open {}", path.native()));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
-  progress("waiting for another process that makes the same", -1);
+  progress("waiting for another process that makes the same", std::chrono::seconds(0));
   while (::flock(fd.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return errno_error(errno, fmt::format("cannot lock {}", path.native()));
   }
@@ -155,7 +155,7 @@ Result<fs::path> ArtifactCache::get(std::string_view name, const std::function<R
   const fs::path folder = root_ / name;
   std::error_code error;
   if (fs::exists(folder, error)) {
-    progress(fmt::format("{} is damaged and is made anew", name), -1);
+    progress(fmt::format("{} is damaged and is made anew", name), std::chrono::seconds(0));
     SW_TRY(const auto aside, TemporaryDirectory::create(root_, ".damaged-"));
     fs::rename(folder, aside.path() / "artifact", error);
     if (error) return errno_error(error.value(), fmt::format("cannot replace {}", folder.native()));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
+#include <boost/json/basic_parser_impl.hpp>
 
 #include "engine/embedded_files.h"
 
@@ -13,6 +14,46 @@ namespace sw::engine {
 namespace {
 
 namespace json = boost::json;
+
+/// The parser's callbacks for when only validity is asked.
+struct IgnoreAll {
+  static constexpr std::size_t max_array_size = SIZE_MAX;
+  static constexpr std::size_t max_object_size = SIZE_MAX;
+  static constexpr std::size_t max_string_size = SIZE_MAX;
+  static constexpr std::size_t max_key_size = SIZE_MAX;
+  using Code = json::error_code;
+  bool on_document_begin(Code&) { return true; }
+  bool on_document_end(Code&) { return true; }
+  bool on_array_begin(Code&) { return true; }
+  bool on_array_end(std::size_t, Code&) { return true; }
+  bool on_object_begin(Code&) { return true; }
+  bool on_object_end(std::size_t, Code&) { return true; }
+  bool on_string_part(json::string_view, std::size_t, Code&) { return true; }
+  bool on_string(json::string_view, std::size_t, Code&) { return true; }
+  bool on_key_part(json::string_view, std::size_t, Code&) { return true; }
+  bool on_key(json::string_view, std::size_t, Code&) { return true; }
+  bool on_number_part(json::string_view, Code&) { return true; }
+  bool on_int64(std::int64_t, json::string_view, Code&) { return true; }
+  bool on_uint64(std::uint64_t, json::string_view, Code&) { return true; }
+  bool on_double(double, json::string_view, Code&) { return true; }
+  bool on_bool(bool, Code&) { return true; }
+  bool on_null(Code&) { return true; }
+  bool on_comment_part(json::string_view, Code&) { return true; }
+  bool on_comment(json::string_view, Code&) { return true; }
+};
+
+// Deep enough for real data; a value nested deeper is shown as text, so that no reader's stack is at risk.
+constexpr std::size_t kJsonDepthMax = 512;
+
+/// The value's text goes into answers as it is, so it must be one JSON value whatever the guest says.
+bool is_json(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = kJsonDepthMax;
+  json::basic_parser<IgnoreAll> parser(options);
+  json::error_code error;
+  const std::size_t used = parser.write_some(false, text.data(), text.size(), error);
+  return !error && used == text.size();
+}
 
 const json::value* present(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
@@ -32,8 +73,8 @@ GuestError to_error(const json::object& object) {
 Reply to_reply(const json::object& object, std::string_view body) {
   Reply reply;
   if (const auto* kind = present(object, "value")) {
-    const bool is_json = kind->as_string() == "json";
-    reply.value = Value{is_json ? Value::Kind::kJson : Value::Kind::kText, std::string(body)};
+    const bool as_json = kind->as_string() == "json" && is_json(body);
+    reply.value = Value{as_json ? Value::Kind::kJson : Value::Kind::kText, std::string(body)};
   }
   if (const auto* error = present(object, "error")) reply.error = to_error(error->as_object());
   if (const auto* exit = present(object, "exit")) {

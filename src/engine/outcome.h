@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
+
 namespace sw::wasi {
 class Tree;
 }
@@ -50,6 +52,13 @@ struct RunRequest {
   /// Lets another thread end the run: politely first, then by force, as at a deadline.
   std::stop_token cancel;
 };
+
+/// Bytes of code in one run.
+inline constexpr std::size_t kCodeBytesMax = std::size_t{4} << 20;
+
+/// Errors: kInvalidArgument saying what is wrong: no code, too much of it, not UTF-8, a NUL byte or an impossible
+/// name in the environment, a NUL byte in an argument or the file name.
+Result<void> validate(const RunRequest& request);
 
 /// The value of the last expression.
 struct Value {

@@ -135,13 +135,13 @@ Result<void> unpack(const Package& package, const fs::path& file, const fs::path
 Result<void> fetch_package(const Package& package, const fs::path& folder, const Progress& progress) {
   const std::string label = fmt::format("{} {}", package.name, package.version);
   SW_TRY(const auto temporary, TemporaryDirectory::create(folder, ".download-"));
-  progress(fmt::format("downloading {}", label), -1);
+  progress(fmt::format("downloading {}", label), std::chrono::seconds(5));
   SW_CHECK_OK(download(package, temporary.path()));
   const fs::path file = temporary.path() / package.file;
-  progress(fmt::format("checking {}", label), -1);
+  progress(fmt::format("checking {}", label), std::chrono::seconds(1));
   SW_TRY(const std::string digest, sha256_file(file));
   if (digest != package.sha256) return wrong_digest(package.file, package.sha256, digest);
-  progress(fmt::format("unpacking {}", label), -1);
+  progress(fmt::format("unpacking {}", label), std::chrono::seconds(1));
   return unpack(package, file, folder);
 }
 

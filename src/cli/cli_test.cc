@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cli/progress.h"
+#include "cli/units.h"
+
+namespace sw::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(Units, DurationsHaveUnitsOrAreSeconds) {
+  EXPECT_EQ(parse_duration("10s").value(), 10s);
+  EXPECT_EQ(parse_duration("500ms").value(), 500ms);
+  EXPECT_EQ(parse_duration("2m").value(), 2min);
+  EXPECT_EQ(parse_duration("1.5").value(), 1500ms);
+  EXPECT_EQ(parse_duration("none").value(), 0ns);
+}
+
+TEST(Units, WhatIsNoDurationIsRefused) {
+  for (const char* text : {"", "s", "-1s", "1 s", "0", "1d", "inf", "nan", "1e30", "10sx"}) {
+    EXPECT_FALSE(parse_duration(text).ok()) << text;
+  }
+}
+
+TEST(Units, SizesArePowersOf1024) {
+  EXPECT_EQ(parse_bytes("512M").value(), 512u << 20);
+  EXPECT_EQ(parse_bytes("1G").value(), 1u << 30);
+  EXPECT_EQ(parse_bytes("64K").value(), 65536u);
+  EXPECT_EQ(parse_bytes("4G").value(), std::uint64_t{4} << 30);
+  for (const char* text : {"", "G", "5G", "-1", "1T", "12MB"}) EXPECT_FALSE(parse_bytes(text).ok()) << text;
+}
+
+TEST(Units, ShownSizesAreReadable) {
+  EXPECT_EQ(show_bytes(216'400'000), "216 MB");
+  EXPECT_EQ(show_bytes(1'400'000), "1.4 MB");
+  EXPECT_EQ(show_bytes(999), "1.0 kB");
+}
+
+TEST(Progress, TheBarIsNeverFullBeforeTheStepIsOver) {
+  EXPECT_THAT(ProgressDisplay::bar_line("compiling", 20s, 40s), StartsWith("[############............] compiling"));
+  EXPECT_THAT(ProgressDisplay::bar_line("compiling", 400s, 40s), HasSubstr(".] compiling … 400 of about 40 s"));
+  EXPECT_EQ(ProgressDisplay::bar_line("checking", 2s, 0s), "checking … 2 s");
+}
+
+}  // namespace
+}  // namespace sw::cli

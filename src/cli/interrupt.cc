@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/interrupt.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace sw::cli {
+
+namespace {
+
+// Tells the waiting thread to end; it has no meaning to anyone else.
+constexpr int kEndSignal = SIGUSR2;
+
+sigset_t interrupting_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGINT);
+  ::sigaddset(&set, SIGTERM);
+  return set;
+}
+
+}  // namespace
+
+InterruptScope::InterruptScope() {
+  sigset_t set = interrupting_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::sigaddset(&set, kEndSignal);
+  waiter_ = std::thread([this, set] {
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    for (int signal = 0; ::sigwait(&set, &signal) == 0 && signal != kEndSignal;) source_.request_stop();
+  });
+}
+
+InterruptScope::~InterruptScope() {
+  ::pthread_kill(waiter_.native_handle(), kEndSignal);
+  waiter_.join();
+  const sigset_t set = interrupting_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+}  // namespace sw::cli

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stop_token>
+#include <thread>
+
+namespace sw::cli {
+
+/// While it lives, Ctrl-C (SIGINT) and SIGTERM do not end the process but request a stop. Signals are taken by a
+/// thread of its own, so nothing happens in a signal handler. One at a time; make it before other threads
+/// that must not take these signals.
+class InterruptScope {
+ public:
+  InterruptScope();
+  ~InterruptScope();
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+  std::stop_token token() const { return source_.get_token(); }
+
+ private:
+  std::stop_source source_;
+  std::thread waiter_;
+};
+
+}  // namespace sw::cli

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/engines_command.h"
+#include "cli/run_command.h"
+#include "cli/units.h"
+
+namespace {
+
+using sw::Error;
+using sw::Result;
+
+int report(const Error& error) {
+  fmt::print(stderr, "sandbox-workers: {}\n", error.message);
+  return sw::cli::status_of(error);
+}
+
+int report(const Result<int>& status) { return status.ok() ? *status : report(status.error()); }
+
+/// The options of `run` as text, before they are checked.
+struct RunArguments {
+  sw::cli::RunOptions options;
+  std::string code;
+  std::string timeout = "10s";
+  std::string memory;
+};
+
+Result<int> run(const CLI::App& command, RunArguments arguments) {
+  sw::cli::RunOptions& options = arguments.options;
+  if (command.count("-c") != 0) {
+    options.code = arguments.code;
+    // With -c there is no file: what stands there is the program's first argument.
+    if (!options.file.empty()) options.arguments.insert(options.arguments.begin(), options.file);
+    options.file.clear();
+  } else if (options.file.empty()) {
+    return Error{sw::ErrorCode::kInvalidArgument, "nothing to run: give -c CODE, a file, or - for stdin", 0};
+  }
+  SW_TRY(options.wall_max, sw::cli::parse_duration(arguments.timeout));
+  if (!arguments.memory.empty()) {
+    SW_TRY(options.memory_bytes_max, sw::cli::parse_bytes(arguments.memory));
+  }
+  return sw::cli::run_command(options);
+}
+
+void add_run_options(CLI::App& command, RunArguments& arguments) {
+  sw::cli::RunOptions& options = arguments.options;
+  command.add_option("-l,--language", options.language, "Language; otherwise by the file's ending or #! line");
+  command.add_option("-c,--code", arguments.code, "The code itself");
+  command.add_option("file", options.file, "A file, - for stdin, or a folder with a main program");
+  command.add_option("arguments", options.arguments, "Arguments of the program");
+  command.add_option("--env", options.env, "NAME=value in the program's environment; may be repeated")
+      ->allow_extra_args(false);
+  command.add_option("--stdin", options.stdin_file, "File that is the program's input; - for this process's");
+  command.add_option("--workspace", options.workspace,
+                     "Folder that is /workspace; changes are written back if the run ends well");
+  command.add_option("--timeout", arguments.timeout, "Time limit: 10s, 500ms, 2m, none")->capture_default_str();
+  command.add_option("--memory", arguments.memory, "Memory limit: 512M, 1G");
+  command.add_flag("--json", options.json, "Print the result as JSON, output included");
+}
+
+int run_program(int argc, char** argv) {
+  CLI::App app("Runs code nobody has reviewed, in WebAssembly sandboxes", "sandbox-workers");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", SW_VERSION);
+
+  RunArguments run_arguments;
+  CLI::App* run_app = app.add_subcommand("run", "Run a program in a fresh sandbox");
+  add_run_options(*run_app, run_arguments);
+
+  bool engines_json = false;
+  CLI::App* engines_app = app.add_subcommand("engines", "List the languages");
+  engines_app->add_flag("--json", engines_json, "As JSON");
+
+  std::vector<std::string> bake_languages;
+  CLI::App* bake_app = app.add_subcommand("bake", "Fetch, compile and boot languages ahead of their first use");
+  bake_app->add_option("language", bake_languages, "Languages; all if none is named");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : sw::cli::kStatusWrongUse;
+  }
+  if (run_app->parsed()) return report(run(*run_app, std::move(run_arguments)));
+  if (engines_app->parsed()) return report(sw::cli::engines_command(engines_json));
+  return report(sw::cli::bake_command(bake_languages));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A reader that went away is an error of the write, not the end of the process.
+  ::signal(SIGPIPE, SIG_IGN);
+  try {
+    return run_program(argc, argv);
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "sandbox-workers: {}\n", problem.what());
+    return sw::cli::kStatusHostFault;
+  }
+}

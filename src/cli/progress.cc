@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace sw::cli {
+
+namespace {
+
+constexpr int kBarWidth = 24;
+constexpr std::string_view kEraseLine = "\r\033[K";
+
+}  // namespace
+
+ProgressDisplay::ProgressDisplay() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+ProgressDisplay::~ProgressDisplay() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_one();
+  if (!drawer_.joinable()) return;
+  drawer_.join();
+  fmt::print(stderr, "{}", kEraseLine);
+}
+
+void ProgressDisplay::begin_step(std::string_view step, std::chrono::seconds expected) {
+  const std::lock_guard lock(mutex_);
+  step_ = step;
+  expected_ = expected;
+  begun_ = std::chrono::steady_clock::now();
+  if (!is_terminal_) {
+    if (expected.count() > 1) fmt::print(stderr, "sandbox-workers: {} (about {} s)\n", step, expected.count());
+    else fmt::print(stderr, "sandbox-workers: {}\n", step);
+    return;
+  }
+  if (!drawer_.joinable()) drawer_ = std::thread([this] { draw_until_end(); });
+  changed_.notify_one();
+}
+
+std::string ProgressDisplay::bar_line(std::string_view step, std::chrono::duration<double> elapsed,
+                                      std::chrono::seconds expected) {
+  if (expected.count() == 0) return fmt::format("{} … {:.0f} s", step, elapsed.count());
+  const double part = std::min(elapsed / std::chrono::duration<double>(expected), 0.99);
+  const auto full = static_cast<std::size_t>(part * kBarWidth);
+  return fmt::format("[{}{}] {} … {:.0f} of about {} s", std::string(full, '#'), std::string(kBarWidth - full, '.'),
+                     step, elapsed.count(), expected.count());
+}
+
+void ProgressDisplay::draw_until_end() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    const auto elapsed = std::chrono::steady_clock::now() - begun_;
+    fmt::print(stderr, "{}{}", kEraseLine, bar_line(step_, elapsed, expected_));
+    std::fflush(stderr);
+    changed_.wait_for(lock, std::chrono::milliseconds(200));
+  }
+}
+
+}  // namespace sw::cli

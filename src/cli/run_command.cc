@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_command.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <stop_token>
+#include <thread>
+
+#include "base/files.h"
+#include "cli/host.h"
+#include "cli/interrupt.h"
+#include "engine/all_languages.h"
+#include "engine/result_json.h"
+#include "wasi/host_folder.h"
+#include "wasm/guest_thread.h"
+
+namespace sw::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Passes output on as it is printed.
+class TerminalSink final : public wasi::OutputSink {
+ public:
+  wasi::Errno write(wasi::Stream stream, BytesView bytes) override {
+    const int fd = stream == wasi::Stream::kStdout ? STDOUT_FILENO : STDERR_FILENO;
+    while (!bytes.empty()) {
+      const ssize_t put = ::write(fd, bytes.data(), bytes.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return wasi::errno_from_host(errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(put));
+    }
+    return wasi::Errno::kSuccess;
+  }
+};
+
+/// A program to run: its text, and how it is called in tracebacks.
+struct Program {
+  std::string code;
+  std::string name;
+};
+
+/// The one file in a folder whose name is "main" and an ending we know.
+Result<fs::path> main_of(const fs::path& folder) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().stem() == "main" && engine::guess_language(entry.path().native(), "").ok()) return entry.path();
+  }
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{} has no main program (main.py, main.js, …)", folder.native()),
+               0};
+}
+
+Result<Program> read_program(const RunOptions& options, const fs::path& file) {
+  if (options.code) return Program{*options.code, ""};
+  if (file == "-") {
+    SW_TRY(std::string code, read_text_file("/dev/stdin"));
+    return Program{std::move(code), "<stdin>"};
+  }
+  SW_TRY(std::string code, read_text_file(file));
+  return Program{std::move(code), file.native()};
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> parse_env(const std::vector<std::string>& items) {
+  std::vector<std::pair<std::string, std::string>> env;
+  for (const std::string& item : items) {
+    const std::size_t equals = item.find('=');
+    if (equals == std::string::npos) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("--env {}: write NAME=value", item), 0};
+    }
+    env.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+  }
+  return env;
+}
+
+Result<std::string> read_stdin_option(const RunOptions& options) {
+  if (options.stdin_file.empty()) return std::string();
+  if (options.stdin_file == "-" && options.file == "-") {
+    return Error{ErrorCode::kInvalidArgument, "the code and the program's input cannot both come from stdin", 0};
+  }
+  return read_text_file(options.stdin_file == "-" ? "/dev/stdin" : options.stdin_file);
+}
+
+int status_of(const engine::Outcome& outcome) {
+  switch (outcome.ending) {
+    case engine::Ending::kCompleted: return 0;
+    case engine::Ending::kExited: return *outcome.exit_code;
+    case engine::Ending::kTimeLimit: return kStatusTimeLimit;
+    case engine::Ending::kMemoryLimit: return kStatusMemoryLimit;
+    case engine::Ending::kCancelled: return kStatusCancelled;
+    case engine::Ending::kGuestError:
+    case engine::Ending::kResultLimit:
+    case engine::Ending::kCrashed: return kStatusGuestError;
+  }
+  return kStatusHostFault;
+}
+
+void write_text(wasi::OutputSink& sink, wasi::Stream stream, std::string_view text) {
+  (void)sink.write(stream, as_bytes(text));
+}
+
+/// Shows how a run ended, as a REPL would.
+void show(const engine::Outcome& outcome, wasi::OutputSink& sink) {
+  if (outcome.error) {
+    const engine::GuestError& error = *outcome.error;
+    std::string text;
+    for (const std::string& line : error.traceback) text += line + '\n';
+    // Tracebacks of the languages end with, or begin by, saying what the error is; those of limits do not.
+    if (text.find(error.name) == std::string::npos) text += fmt::format("{}: {}\n", error.name, error.message);
+    write_text(sink, wasi::Stream::kStderr, text);
+  } else if (outcome.value) {
+    write_text(sink, wasi::Stream::kStdout, outcome.value->text + '\n');
+  }
+  if (outcome.usage.output_truncated) {
+    write_text(sink, wasi::Stream::kStderr, "sandbox-workers: output past the limit was dropped\n");
+  }
+}
+
+/// The folder whose files are under /workspace, loaded; nothing when no folder was named.
+Result<std::optional<wasi::HostFolder>> load_workspace(const std::string& folder, const wasi::Clocks& clocks) {
+  if (folder.empty()) return std::optional<wasi::HostFolder>();
+  SW_TRY(auto loaded, wasi::HostFolder::load(folder, {}, clocks.realtime_ns()));
+  for (const std::string& path : loaded.skipped()) {
+    fmt::print(stderr, "sandbox-workers: {}/{} is left out of the workspace\n", folder, path);
+  }
+  return std::optional(std::move(loaded));
+}
+
+Result<void> write_back(wasi::HostFolder& workspace) {
+  SW_TRY(const auto result, workspace.write_back());
+  for (const std::string& reason : result.refused) {
+    fmt::print(stderr, "sandbox-workers: not written back: {}\n", reason);
+  }
+  return {};
+}
+
+Result<engine::Outcome> execute(Host& host, const std::shared_ptr<engine::Engine>& engine,
+                                const engine::RunRequest& request, wasi::OutputSink& sink) {
+  Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the run did not begin", 0};
+  SW_CHECK_OK(wasm::run_on_guest_thread(host.wasm().options(), [&] {
+    auto session = engine->start_session();
+    if (!session.ok()) {
+      outcome = std::move(session).error();
+      return;
+    }
+    outcome = (*session)->execute(request, sink);
+    (*session)->finish();
+  }));
+  return outcome;
+}
+
+}  // namespace
+
+int status_of(const Error& error) {
+  const bool is_wrong_use = error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound ||
+                            error.code == ErrorCode::kPermission;
+  return is_wrong_use ? kStatusWrongUse : kStatusHostFault;
+}
+
+Result<int> run_command(const RunOptions& options) {
+  fs::path file = options.file;
+  std::string workspace_folder = options.workspace;
+  std::error_code ignored;
+  if (!options.code && fs::is_directory(file, ignored)) {
+    // A folder is a program with its files, as for `python3 FOLDER`.
+    if (workspace_folder.empty()) workspace_folder = file.native();
+    SW_TRY(file, main_of(file));
+  }
+  SW_TRY(Program program, read_program(options, file));
+  SW_TRY(auto language, options.language.empty() ? engine::guess_language(program.name, program.code)
+                                                 : engine::find_language(options.language));
+  engine::RunRequest request;
+  request.code = std::move(program.code);
+  request.file_name = program.name;
+  request.args = {program.name.empty() ? "-c" : program.name};
+  request.args.insert(request.args.end(), options.arguments.begin(), options.arguments.end());
+  SW_TRY(request.env, parse_env(options.env));
+  SW_TRY(request.stdin_data, read_stdin_option(options));
+  request.limits.wall_max = options.wall_max;
+  request.limits.memory_bytes_max = options.memory_bytes_max.value_or(language->manifest().memory_bytes_max);
+  if (!options.json) {
+    // What is printed is passed on at once and need not be kept, nor is a value ever too long for a terminal.
+    request.limits.output_bytes_max = 0;
+    request.limits.result_bytes_max = request.limits.memory_bytes_max;
+  }
+  SW_CHECK_OK(engine::validate(request));
+
+  SW_TRY(const auto host, Host::create());
+  SW_TRY(const auto engine, host->load(std::move(language)));
+  SW_TRY(auto workspace, load_workspace(workspace_folder, host->environment().clocks));
+  if (workspace) request.workspace = workspace->tree();
+
+  const InterruptScope interrupt;
+  request.cancel = interrupt.token();
+  TerminalSink terminal;
+  wasi::BufferSink buffer;
+  wasi::OutputSink& sink = options.json ? static_cast<wasi::OutputSink&>(buffer) : terminal;
+  SW_TRY(const engine::Outcome outcome, execute(*host, engine, request, sink));
+  const int status = status_of(outcome);
+  if (workspace && status == 0) SW_CHECK_OK(write_back(*workspace));
+  if (options.json) {
+    const std::string result =
+        engine::execution_result_json(engine->manifest(), request, outcome, buffer.out, buffer.err);
+    write_text(terminal, wasi::Stream::kStdout, result + '\n');
+  } else {
+    show(outcome, terminal);
+  }
+  return status;
+}
+
+}  // namespace sw::cli

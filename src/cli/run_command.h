@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sw::cli {
+
+/// What `sandbox-workers run` was asked to do.
+struct RunOptions {
+  std::string language;             ///< empty: guessed
+  std::optional<std::string> code;  ///< -c
+  std::string file;                 ///< a path, "-" for stdin, or a folder with a main program
+  std::vector<std::string> arguments;
+  std::vector<std::string> env;  ///< NAME=value
+  std::string stdin_file;        ///< "-": this process's; empty: none
+  std::string workspace;
+  std::chrono::nanoseconds wall_max{};
+  std::optional<std::uint64_t> memory_bytes_max;
+  bool json = false;
+};
+
+// Exit statuses. 0 and what the guest's own exit asked for come beside these.
+inline constexpr int kStatusGuestError = 1;
+inline constexpr int kStatusWrongUse = 2;
+inline constexpr int kStatusHostFault = 3;
+inline constexpr int kStatusTimeLimit = 124;    // as timeout(1)
+inline constexpr int kStatusCancelled = 130;    // as a shell after Ctrl-C
+inline constexpr int kStatusMemoryLimit = 137;  // as after the kernel's out-of-memory killer
+
+/// Runs the program and returns the exit status. An Error was not shown yet.
+Result<int> run_command(const RunOptions& options);
+
+/// The exit status for an Error.
+int status_of(const Error& error);
+
+}  // namespace sw::cli

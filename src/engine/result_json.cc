@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/result_json.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "base/utf8.h"
+
+namespace sw::engine {
+
+namespace {
+
+namespace json = boost::json;
+
+/// One entry per line, without the line feed.
+json::array lines(std::string_view text) {
+  json::array result;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    result.emplace_back(to_valid_utf8(text.substr(0, end)));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return result;
+}
+
+json::object error_object(const GuestError& error) {
+  json::array traceback;
+  for (const std::string& line : error.traceback) traceback.emplace_back(to_valid_utf8(line));
+  json::object object = {{"name", to_valid_utf8(error.name)},
+                         {"message", to_valid_utf8(error.message)},
+                         {"traceback", std::move(traceback)}};
+  if (error.line_number) object["lineNumber"] = *error.line_number;
+  return object;
+}
+
+double milliseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+json::object usage_object(const RunRequest& request, const Usage& usage) {
+  using Micro = std::chrono::microseconds;
+  return {{"fuelConsumed", std::chrono::ceil<Micro>(usage.cpu).count()},
+          {"fuelLimit", std::chrono::ceil<Micro>(request.limits.cpu_max).count()},
+          {"memoryBytes", usage.memory_bytes},
+          {"wallMs", milliseconds(usage.wall)},
+          {"cpuMs", milliseconds(usage.cpu)},
+          {"pagesWritten", usage.pages_written},
+          {"outputTruncated", usage.output_truncated}};
+}
+
+/// The value's JSON goes in as the guest wrote it: parsing it would cost digits of large numbers.
+std::string results_text(const Outcome& outcome) {
+  if (!outcome.value || outcome.error) return "[]";
+  if (outcome.value->kind == Value::Kind::kJson) return fmt::format("[{{\"json\":{}}}]", outcome.value->text);
+  return fmt::format("[{{\"text\":{}}}]", json::serialize(json::string(to_valid_utf8(outcome.value->text))));
+}
+
+}  // namespace
+
+std::string_view ending_name(Ending ending) {
+  switch (ending) {
+    case Ending::kCompleted: return "completed";
+    case Ending::kGuestError: return "guest-error";
+    case Ending::kExited: return "exited";
+    case Ending::kTimeLimit: return "time-limit";
+    case Ending::kMemoryLimit: return "memory-limit";
+    case Ending::kResultLimit: return "result-limit";
+    case Ending::kCancelled: return "cancelled";
+    case Ending::kCrashed: return "crashed";
+  }
+  return "unknown";
+}
+
+std::string execution_result_json(const Manifest& manifest, const RunRequest& request, const Outcome& outcome,
+                                  std::string_view out, std::string_view err) {
+  json::object object = {{"code", to_valid_utf8(request.code)},
+                         {"language", manifest.language},
+                         {"engine", manifest.engine},
+                         {"durationMs", milliseconds(outcome.usage.wall)},
+                         {"logs", {{"stdout", lines(out)}, {"stderr", lines(err)}}}};
+  if (outcome.error) object["error"] = error_object(*outcome.error);
+  object["ending"] = ending_name(outcome.ending);
+  if (outcome.exit_code) object["exitCode"] = *outcome.exit_code;
+  object["usage"] = usage_object(request, outcome.usage);
+  std::string text = json::serialize(object);
+  text.insert(text.size() - 1, fmt::format(",\"results\":{}", results_text(outcome)));
+  return text;
+}
+
+}  // namespace sw::engine
