@@ -1,0 +1,444 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "base/files.h"
+#include "engine/artifact_cache.h"
+#include "engine/embedded_files.h"
+#include "engine/language.h"
+#include "engine/manifest.h"
+#include "engine/outcome.h"
+#include "engine/result_json.h"
+#include "engine/session.h"
+#include "engine/watchdog.h"
+#include "wasm/guest_thread.h"
+
+namespace sw::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+void no_progress(std::string_view, std::chrono::seconds) {}
+
+// --- artifact cache
+
+struct CacheFixture : ::testing::Test {
+  TemporaryDirectory folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-cache-").value();
+  ArtifactCache cache = ArtifactCache::open(folder.path() / "cache").value();
+  std::atomic<int> made = 0;
+
+  Result<fs::path> get() {
+    return cache.get(
+        "thing",
+        [&](const fs::path& path) {
+          ++made;
+          return write_file_atomically(path / "content", as_bytes("good"));
+        },
+        no_progress);
+  }
+};
+using ArtifactCacheTest = CacheFixture;
+
+TEST_F(ArtifactCacheTest, MakesOnceAndFindsAgain) {
+  EXPECT_EQ(cache.find("thing").error().code, ErrorCode::kNotFound);
+  const fs::path path = get().value();
+  EXPECT_EQ(get().value(), path);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(read_text_file(path / "content").value(), "good");
+}
+
+TEST_F(ArtifactCacheTest, ADamagedFileIsNoticedAndMadeAnew) {
+  const fs::path path = get().value();
+  const int fd = ::open((path / "content").c_str(), O_WRONLY);
+  ASSERT_EQ(::pwrite(fd, "b", 1, 0), 1);
+  ::close(fd);
+  EXPECT_EQ(cache.find("thing").error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(read_text_file(get().value() / "content").value(), "good");
+  EXPECT_EQ(made, 2);
+}
+
+TEST_F(ArtifactCacheTest, AMissingFileADamagedRecordAndAFolderWithoutOneAreMadeAnew) {
+  const fs::path path = get().value();
+  fs::remove(path / "content");
+  EXPECT_TRUE(get().ok());
+  ASSERT_TRUE(write_file_atomically(path / "digests", as_bytes("nonsense")).ok());
+  EXPECT_TRUE(get().ok());
+  fs::remove(path / "digests");
+  EXPECT_TRUE(get().ok());
+  EXPECT_EQ(made, 4);
+}
+
+TEST_F(ArtifactCacheTest, ATouchedButEqualFileIsHashedAndKept) {
+  const fs::path path = get().value();
+  const timespec times[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (path / "content").c_str(), times, 0), 0);
+  EXPECT_TRUE(get().ok());
+  EXPECT_TRUE(get().ok());
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(ArtifactCacheTest, AFailedMakeLeavesNothing) {
+  const auto failed = cache.get(
+      "other", [](const fs::path&) -> Result<void> { return Error{ErrorCode::kUnavailable, "no network", 0}; },
+      no_progress);
+  EXPECT_EQ(failed.error().message, "no network");
+  EXPECT_EQ(cache.find("other").error().code, ErrorCode::kNotFound);
+  int entries = 0;
+  for (const auto& entry : fs::directory_iterator(folder.path() / "cache" / "artifacts")) {
+    entries += entry.is_directory() ? 1 : 0;
+  }
+  EXPECT_EQ(entries, 0);
+}
+
+TEST_F(ArtifactCacheTest, ManyAtOnceMakeItOnce) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      const ArtifactCache own = ArtifactCache::open(folder.path() / "cache").value();
+      EXPECT_TRUE(own.get(
+                         "shared",
+                         [&](const fs::path& path) {
+                           ++made;
+                           return write_file_atomically(path / "content", as_bytes("good"));
+                         },
+                         no_progress)
+                      .ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(ArtifactCacheTest, PruneKeepsTheNewest) {
+  for (const char* name : {"image-x-1", "image-x-2", "image-x-3", "image-y-1"}) {
+    ASSERT_TRUE(cache
+                    .get(
+                        name,
+                        [](const fs::path& path) { return write_file_atomically(path / "f", as_bytes("1")); },
+                        no_progress)
+                    .ok());
+    const fs::path path = cache.find(name).value();
+    static int age = 0;
+    fs::last_write_time(path, fs::file_time_type::clock::now() + std::chrono::hours(++age));
+  }
+  cache.prune("image-x-", 1);
+  EXPECT_FALSE(cache.find("image-x-1").ok());
+  EXPECT_FALSE(cache.find("image-x-2").ok());
+  EXPECT_TRUE(cache.find("image-x-3").ok());
+  EXPECT_TRUE(cache.find("image-y-1").ok());
+}
+
+TEST_F(ArtifactCacheTest, AFolderOthersCanWriteIsRefused) {
+  ASSERT_EQ(::chmod((folder.path() / "cache").c_str(), 0777), 0);
+  EXPECT_EQ(ArtifactCache::open(folder.path() / "cache").error().code, ErrorCode::kPermission);
+}
+
+// --- manifests
+
+TEST(Manifest, EveryEmbeddedOneIsValidAndItsDriversExist) {
+  int count = 0;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.path.ends_with("/manifest.json")) continue;
+    const auto manifest = parse_manifest(file.content);
+    ASSERT_TRUE(manifest.ok()) << file.path << ": " << manifest.error().message;
+    EXPECT_TRUE(driver_files(*manifest).ok()) << file.path;
+    ++count;
+  }
+  EXPECT_GE(count, 2);
+}
+
+TEST(Manifest, AMissingFieldIsAnError) {
+  EXPECT_FALSE(parse_manifest("{}").ok());
+  EXPECT_FALSE(parse_manifest("[]").ok());
+  EXPECT_FALSE(parse_manifest("").ok());
+}
+
+// --- replies of drivers
+
+TEST(Reply, HasAValueInItsOwnWords) {
+  const Reply reply = parse_reply("{\"value\":\"json\",\"cwd\":\"/tmp\"}\n{\"n\":123456789012345678901234567890}").value();
+  EXPECT_EQ(reply.value->kind, Value::Kind::kJson);
+  EXPECT_EQ(reply.value->text, "{\"n\":123456789012345678901234567890}");
+  EXPECT_EQ(reply.cwd, "/tmp");
+  EXPECT_FALSE(reply.error || reply.exit_code);
+}
+
+TEST(Reply, TextMayHoldLineFeedsAndNuls) {
+  using namespace std::string_literals;
+  EXPECT_EQ(parse_reply("{\"value\":\"text\"}\na\nb\0c"s).value().value->text, "a\nb\0c"s);
+}
+
+TEST(Reply, WhatCallsItselfJsonAndIsNotBecomesText) {
+  for (const char* body : {"", "{", "1,2", "{\"a\":1}}", "NaN", "\"\xff\""}) {
+    const Reply reply = parse_reply(std::string("{\"value\":\"json\"}\n") + body).value();
+    EXPECT_EQ(reply.value->kind, Value::Kind::kText) << body;
+  }
+  EXPECT_EQ(parse_reply("{\"value\":\"json\"}\n" + std::string(100'000, '[')).value().value->kind, Value::Kind::kText);
+}
+
+TEST(Reply, HasAnErrorWithItsLine) {
+  const Reply reply =
+      parse_reply(R"({"error":{"name":"E","message":"m","traceback":["a","b"],"lineNumber":3},"exit":null})").value();
+  EXPECT_EQ(reply.error->name, "E");
+  EXPECT_THAT(reply.error->traceback, ElementsAre("a", "b"));
+  EXPECT_EQ(reply.error->line_number, 3);
+}
+
+TEST(Reply, ExitCodesAreBytes) { EXPECT_EQ(parse_reply("{\"exit\":-1}").value().exit_code, 255); }
+
+TEST(Reply, NonsenseOfAHostileGuestIsAnError) {
+  for (const char* answer : {"", "x", "[]", "{\"error\":1}", "{\"error\":{}}", "{\"exit\":\"1\"}", "{\"value\":1}",
+                             "{\"cwd\":[]}", "{\"exit\":1e300}"}) {
+    EXPECT_EQ(parse_reply(answer).error().code, ErrorCode::kCorrupt) << answer;
+  }
+}
+
+// --- requests
+
+RunRequest request_of(std::string code) {
+  RunRequest request;
+  request.code = std::move(code);
+  return request;
+}
+
+TEST(Validate, AcceptsRealCode) { EXPECT_TRUE(validate(request_of("print('世界')")).ok()); }
+
+TEST(Validate, SaysWhatIsWrong) {
+  using namespace std::string_literals;
+  EXPECT_THAT(validate(request_of("  \n")).error().message, HasSubstr("Non-empty code"));
+  EXPECT_THAT(validate(request_of("x = '\xff'")).error().message, HasSubstr("UTF-8 (byte 5)"));
+  EXPECT_TRUE(validate(request_of(std::string(kCodeBytesMax, 'x'))).ok());
+  EXPECT_THAT(validate(request_of(std::string(kCodeBytesMax + 1, 'x'))).error().message, HasSubstr("limit"));
+  RunRequest request = request_of("1");
+  request.env = {{"A B", "1"}};
+  EXPECT_THAT(validate(request).error().message, HasSubstr("'A B'"));
+  request.env = {{"A", "x\0y"s}};
+  EXPECT_THAT(validate(request).error().message, HasSubstr("NUL"));
+  request.env = {};
+  request.args = {"a\0"s};
+  EXPECT_FALSE(validate(request).ok());
+}
+
+// --- results as JSON
+
+TEST(ResultJson, HasTheProtocolsShape) {
+  Outcome outcome;
+  outcome.value = Value{Value::Kind::kJson, "{\"a\":1}"};
+  const std::string text =
+      execution_result_json({.language = "python", .engine = "E"}, request_of("x"), outcome, "one\ntwo", "caf\xe9\n");
+  EXPECT_THAT(text, HasSubstr(R"("code":"x","language":"python","engine":"E")"));
+  EXPECT_THAT(text, HasSubstr(R"("logs":{"stdout":["one","two"],"stderr":["caf)"));
+  EXPECT_THAT(text, HasSubstr("\"results\":[{\"json\":{\"a\":1}}]}"));
+  outcome.error = GuestError{"E", "m", {"t"}, 2};
+  EXPECT_THAT(execution_result_json({}, request_of("x"), outcome, "", ""),
+              HasSubstr(R"("error":{"name":"E","message":"m","traceback":["t"],"lineNumber":2})"));
+  EXPECT_THAT(execution_result_json({}, request_of("x"), outcome, "", ""), HasSubstr("\"results\":[]}"));
+}
+
+// --- watchdog
+
+class Recorder final : public Stoppable {
+ public:
+  void soft_stop() override { ++soft; }
+  void hard_stop() override { ++hard; }
+  std::atomic<int> soft = 0;
+  std::atomic<int> hard = 0;
+};
+
+/// Waits for a condition that the watchdog brings about; bounded.
+template <class Condition>
+bool eventually(const Condition& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST(WatchdogTest, AsksOnceThenForces) {
+  Watchdog watchdog;
+  Recorder target;
+  Watchdog::Watch watch(watchdog, target, RunLimits{.wall_max = 1ms, .grace = 1ms}, {});
+  EXPECT_TRUE(eventually([&] { return target.hard > 2; }));
+  EXPECT_EQ(watch.finish(), StopReason::kWallLimit);
+  EXPECT_EQ(target.soft, 1);
+}
+
+TEST(WatchdogTest, LeavesARunWithinItsLimitsAlone) {
+  Watchdog watchdog;
+  Recorder hurried;
+  Recorder calm;
+  Watchdog::Watch first(watchdog, hurried, RunLimits{.wall_max = 1ms}, {});
+  Watchdog::Watch second(watchdog, calm, RunLimits{.wall_max = 1h}, {});
+  EXPECT_TRUE(eventually([&] { return hurried.soft == 1; }));
+  EXPECT_EQ(second.finish(), StopReason::kNone);
+  EXPECT_EQ(calm.soft, 0);
+}
+
+TEST(WatchdogTest, CountsCpuTimeNotWaiting) {
+  Watchdog watchdog;
+  Recorder target;
+  Watchdog::Watch watch(watchdog, target, RunLimits{.wall_max = 0ns, .cpu_max = 20ms}, {});
+  EXPECT_TRUE(eventually([&] { return target.soft == 1; }));  // `eventually` itself uses the CPU
+  EXPECT_EQ(watch.finish(), StopReason::kCpuLimit);
+}
+
+TEST(WatchdogTest, NoticesCancellation) {
+  Watchdog watchdog;
+  Recorder target;
+  std::stop_source source;
+  Watchdog::Watch watch(watchdog, target, RunLimits{.wall_max = 0ns}, source.get_token());
+  source.request_stop();
+  EXPECT_TRUE(eventually([&] { return target.soft == 1; }));
+  EXPECT_EQ(watch.finish(), StopReason::kCancelled);
+}
+
+// --- sessions, with a guest of a few lines that needs no interpreter
+
+constexpr std::string_view kToyGuest = R"((module
+  (memory (export "memory") 1)
+  (global $depth (mut i32) (i32.const 0))
+  (func (export "count") (result i32)
+    (i32.store (i32.const 0) (i32.add (i32.const 1) (i32.load (i32.const 0)))) (i32.load (i32.const 0)))
+  (func (export "spin") (result i32)
+    (loop $l (if (i32.load (i32.const 8)) (then (return (i32.const -2)))) (br $l)) (unreachable))
+  (func (export "spin_for_ever") (result i32) (loop $l (drop (i32.load (i32.const 8))) (br $l)) (unreachable))
+  (func (export "trap") (result i32) unreachable)
+  (func (export "grow") (result i32) (memory.grow (i32.const 100000)))))";
+
+/// Its code is the name of one of the exports above.
+class ToyGuest final : public Guest {
+ public:
+  using Guest::Guest;
+  Result<void> boot(BakeFacts&) override { return {}; }
+  Result<void> bind(const BakeFacts&) override { return {}; }
+  Result<Reply> evaluate(const RunRequest& request, std::string_view) override {
+    SW_TRY(const auto function, instance().function<std::int32_t()>(request.code));
+    SW_TRY(const std::int32_t result, instance().call(function));
+    Reply reply;
+    if (result == -1) reply.error = GuestError{"MemoryError", "", {}, {}};
+    else if (result == -2) reply.error = GuestError{"Interrupted", "", {"line 1"}, {}};
+    else reply.value = Value{Value::Kind::kText, std::to_string(result)};
+    return reply;
+  }
+  void soft_stop() override {
+    instance().while_running([](wasm::MemoryView memory) { (void)memory.store<std::uint32_t>(8, 1); });
+  }
+  bool is_out_of_memory(const GuestError& error) const override { return error.name == "MemoryError"; }
+};
+
+struct SessionTest : ::testing::Test {
+  std::unique_ptr<wasm::Engine> engine = wasm::Engine::create({}).value();
+  Watchdog watchdog;
+  wasi::SystemClocks clocks;
+  std::shared_ptr<wasm::InstancePre> pre;
+
+  SessionTest() {
+    const auto prepared = wasm::prepare_module(wasm::wat_to_wasm(kToyGuest).value()).value();
+    const auto module = wasm::Module::compile(*engine, prepared.wasm).value();
+    const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-toy-").value();
+    EXPECT_TRUE(wasm::Image::write(folder.path() / "image", Bytes(wasm::kWasmPageBytes)).ok());
+    const wasm::Linker linker(*engine);
+    pre = wasm::InstancePre::create(*engine, linker, module, prepared.facts,
+                                    wasm::Image::open(folder.path() / "image").value())
+              .value();
+  }
+
+  std::unique_ptr<Session> start() {
+    auto guest = std::make_unique<ToyGuest>(wasi::standard_layout().build(), clocks);
+    auto instance = pre->instantiate(*guest, {}).value();
+    guest->set_instance(*instance);
+    return Session::create(std::move(guest), std::move(instance), watchdog).value();
+  }
+
+  Outcome execute(Session& session, const RunRequest& request) {
+    Result<Outcome> outcome = Error{ErrorCode::kInternal, "not run", 0};
+    wasi::BufferSink sink;
+    EXPECT_TRUE(
+        wasm::run_on_guest_thread(engine->options(), [&] { outcome = session.execute(request, sink); }).ok());
+    EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error().message);
+    return *std::move(outcome);
+  }
+};
+
+TEST_F(SessionTest, StateLastsOverCellsAndNotOverReset) {
+  const auto session = start();
+  EXPECT_EQ(execute(*session, request_of("count")).value->text, "1");
+  EXPECT_EQ(execute(*session, request_of("count")).value->text, "2");
+  EXPECT_EQ(session->reset().verdict, wasm::KeepVerdict::kKept);
+  EXPECT_EQ(execute(*session, request_of("count")).value->text, "1");
+}
+
+TEST_F(SessionTest, ASoftStopKeepsTheState) {
+  const auto session = start();
+  execute(*session, request_of("count"));
+  RunRequest request = request_of("spin");
+  request.limits.wall_max = 20ms;
+  request.limits.grace = 20s;
+  const Outcome outcome = execute(*session, request);
+  EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
+  EXPECT_EQ(outcome.error->name, kExecutionLimitError);
+  EXPECT_THAT(outcome.error->message, HasSubstr("0.02 s"));
+  EXPECT_THAT(outcome.error->traceback, ElementsAre("line 1"));
+  EXPECT_TRUE(session->usable());
+  EXPECT_EQ(execute(*session, request_of("count")).value->text, "2");
+}
+
+TEST_F(SessionTest, AGuestThatDoesNotListenIsStoppedByForce) {
+  const auto session = start();
+  RunRequest request = request_of("spin_for_ever");
+  request.limits.wall_max = 10ms;
+  request.limits.grace = 10ms;
+  EXPECT_EQ(execute(*session, request).ending, Ending::kTimeLimit);
+  EXPECT_FALSE(session->usable());
+  EXPECT_EQ(session->reset().verdict, wasm::KeepVerdict::kEndedAbnormally);
+}
+
+TEST_F(SessionTest, CancellingEndsARun) {
+  const auto session = start();
+  std::stop_source source;
+  source.request_stop();
+  RunRequest request = request_of("spin");
+  request.cancel = source.get_token();
+  EXPECT_EQ(execute(*session, request).ending, Ending::kCancelled);
+}
+
+TEST_F(SessionTest, ATrapIsACrashAndEndsTheSession) {
+  const auto session = start();
+  const Outcome outcome = execute(*session, request_of("trap"));
+  EXPECT_EQ(outcome.ending, Ending::kCrashed);
+  EXPECT_EQ(outcome.error->name, kEngineError);
+  EXPECT_FALSE(session->usable());
+}
+
+TEST_F(SessionTest, RefusedMemoryIsTheMemoryLimit) {
+  const auto session = start();
+  const Outcome outcome = execute(*session, request_of("grow"));
+  EXPECT_EQ(outcome.ending, Ending::kMemoryLimit);
+  EXPECT_EQ(outcome.error->name, "MemoryError");
+  EXPECT_TRUE(session->usable());
+}
+
+TEST_F(SessionTest, AnOverlongValueIsALimit) {
+  const auto session = start();
+  RunRequest request = request_of("count");
+  request.limits.result_bytes_max = 0;
+  EXPECT_EQ(execute(*session, request).ending, Ending::kResultLimit);
+  request.limits.result_bytes_max = 1;
+  EXPECT_EQ(execute(*session, request).ending, Ending::kCompleted);
+}
+
+}  // namespace
+}  // namespace sw::engine
