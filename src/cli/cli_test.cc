@@ -44,7 +44,8 @@ TEST(Units, ShownSizesAreReadable) {
 }
 
 TEST(Progress, TheBarIsNeverFullBeforeTheStepIsOver) {
-  EXPECT_THAT(ProgressDisplay::bar_line("compiling", 20s, 40s), StartsWith("[############............] compiling"));
+  EXPECT_THAT(ProgressDisplay::bar_line("compiling", 20s, 40s),
+              StartsWith("[############............] compiling"));
   EXPECT_THAT(ProgressDisplay::bar_line("compiling", 400s, 40s), HasSubstr(".] compiling … 400 of about 40 s"));
   EXPECT_EQ(ProgressDisplay::bar_line("checking", 2s, 0s), "checking … 2 s");
 }

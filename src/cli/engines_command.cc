@@ -15,11 +15,11 @@ namespace sw::cli {
 namespace {
 
 boost::json::object to_json(const engine::Manifest& manifest, const engine::BakeStatus& status) {
-  return {{"language", manifest.language},      {"name", manifest.name},
-          {"engine", manifest.engine},          {"version", manifest.version},
-          {"licence", manifest.licence},        {"build", status.build},
-          {"baked", status.baked},              {"packageBytes", status.package_bytes},
-          {"codeBytes", status.code_bytes},     {"imageBytes", status.image_bytes}};
+  return {{"language", manifest.language},  {"name", manifest.name},
+          {"engine", manifest.engine},      {"version", manifest.version},
+          {"licence", manifest.licence},    {"build", status.build},
+          {"baked", status.baked},          {"packageBytes", status.package_bytes},
+          {"codeBytes", status.code_bytes}, {"imageBytes", status.image_bytes}};
 }
 
 std::string size_or_dash(std::uint64_t bytes) { return bytes == 0 ? "-" : show_bytes(bytes); }

@@ -12,10 +12,9 @@ Result<std::unique_ptr<Host>> Host::create() {
 
 Result<std::shared_ptr<engine::Engine>> Host::load(std::unique_ptr<engine::Language> language) {
   ProgressDisplay display;
-  return engine::Engine::load(environment(), std::move(language),
-                              [&](std::string_view step, std::chrono::seconds expected) {
-                                display.begin_step(step, expected);
-                              });
+  return engine::Engine::load(
+      environment(), std::move(language),
+      [&](std::string_view step, std::chrono::seconds expected) { display.begin_step(step, expected); });
 }
 
 }  // namespace sw::cli

@@ -49,8 +49,8 @@ std::string ProgressDisplay::bar_line(std::string_view step, std::chrono::durati
   if (expected.count() == 0) return fmt::format("{} … {:.0f} s", step, elapsed.count());
   const double part = std::min(elapsed / std::chrono::duration<double>(expected), 0.99);
   const auto full = static_cast<std::size_t>(part * kBarWidth);
-  return fmt::format("[{}{}] {} … {:.0f} of about {} s", std::string(full, '#'), std::string(kBarWidth - full, '.'),
-                     step, elapsed.count(), expected.count());
+  return fmt::format("[{}{}] {} … {:.0f} of about {} s", std::string(full, '#'),
+                     std::string(kBarWidth - full, '.'), step, elapsed.count(), expected.count());
 }
 
 void ProgressDisplay::draw_until_end() {

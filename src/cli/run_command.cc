@@ -50,10 +50,11 @@ struct Program {
 Result<fs::path> main_of(const fs::path& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().stem() == "main" && engine::guess_language(entry.path().native(), "").ok()) return entry.path();
+    if (entry.path().stem() == "main" && engine::guess_language(entry.path().native(), "").ok())
+      return entry.path();
   }
-  return Error{ErrorCode::kInvalidArgument, fmt::format("{} has no main program (main.py, main.js, …)", folder.native()),
-               0};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} has no main program (main.py, main.js, …)", folder.native()), 0};
 }
 
 Result<Program> read_program(const RunOptions& options, const fs::path& file) {

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <span>
 
 namespace sw::cli {
 
@@ -51,8 +52,8 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   if (text == "none") return std::chrono::nanoseconds::zero();
   const auto ns = scale(text, kUnits, kLargest);
   if (!ns || *ns < 1) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no duration; write 10s, 500ms, 2m or none", text),
-                 0};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("'{}' is no duration; write 10s, 500ms, 2m or none", text), 0};
   }
   return std::chrono::nanoseconds(static_cast<std::int64_t>(*ns));
 }

@@ -37,7 +37,8 @@ Result<std::unique_ptr<Language>> first_that(const Matches& matches, const auto&
   return Error{ErrorCode::kInvalidArgument, describe_failure(fmt::format("{}", fmt::join(known, ", "))), 0};
 }
 
-/// "python3" of "#!/usr/bin/env -S python3 -u" or "#!/usr/bin/python3.11"; digits and dots at its end do not count.
+/// "python3" of "#!/usr/bin/env -S python3 -u" or "#!/usr/bin/python3.11"; digits and dots at its end do not
+/// count.
 std::string interpreter_of(std::string_view code) {
   if (!code.starts_with("#!")) return {};
   std::string_view line = code.substr(2, code.find('\n') - 2);
@@ -49,7 +50,8 @@ std::string interpreter_of(std::string_view code) {
     const std::string_view word = line.substr(0, end);
     line.remove_prefix(end);
     const std::string_view base = word.substr(word.rfind('/') + 1);
-    if (base.empty() || base == "env" || base.starts_with('-') || base.find('=') != std::string_view::npos) continue;
+    if (base.empty() || base == "env" || base.starts_with('-') || base.find('=') != std::string_view::npos)
+      continue;
     name = base;
     break;
   }
@@ -72,10 +74,9 @@ Result<std::vector<std::unique_ptr<Language>>> all_languages() {
 
 Result<std::unique_ptr<Language>> find_language(std::string_view name) {
   const std::string wanted = lower(name);
-  return first_that([&](const Manifest& manifest) { return has_name(manifest, wanted); },
-                    [&](const std::string& known) {
-                      return fmt::format("unknown language '{}'; there are {}", name, known);
-                    });
+  return first_that(
+      [&](const Manifest& manifest) { return has_name(manifest, wanted); },
+      [&](const std::string& known) { return fmt::format("unknown language '{}'; there are {}", name, known); });
 }
 
 Result<std::unique_ptr<Language>> guess_language(std::string_view file_name, std::string_view code) {
@@ -83,7 +84,8 @@ Result<std::unique_ptr<Language>> guess_language(std::string_view file_name, std
   const std::string interpreter = interpreter_of(code);
   const auto by_ending = first_that(
       [&](const Manifest& manifest) {
-        return std::ranges::any_of(manifest.extensions, [&](const std::string& end) { return name.ends_with(end); });
+        return std::ranges::any_of(manifest.extensions,
+                                   [&](const std::string& end) { return name.ends_with(end); });
       },
       [](const std::string&) { return std::string(); });
   if (by_ending.ok()) return find_language((*by_ending)->manifest().language);

@@ -97,7 +97,8 @@ Result<void> verify(const fs::path& folder) {
     if (now == record.identity) continue;
     SW_TRY(const std::string digest, sha256_file(file));
     if (digest != record.sha256) {
-      return Error{ErrorCode::kCorrupt, fmt::format("{} does not have the content it was made with", file.native()), 0};
+      return Error{ErrorCode::kCorrupt,
+                   fmt::format("{} does not have the content it was made with", file.native()), 0};
     }
     record.identity = now;
     renewed = true;
@@ -146,7 +147,8 @@ Result<fs::path> ArtifactCache::find(std::string_view name) const {
   return folder;
 }
 
-Result<fs::path> ArtifactCache::get(std::string_view name, const std::function<Result<void>(const fs::path&)>& make,
+Result<fs::path> ArtifactCache::get(std::string_view name,
+                                    const std::function<Result<void>(const fs::path&)>& make,
                                     const Progress& progress) const {
   if (auto found = find(name); found.ok()) return found;
   SW_TRY(const UniqueFd lock, lock_file(root_ / fmt::format(".{}.lock", name), progress));

@@ -34,8 +34,8 @@ class ArtifactCache {
   /// Errors: kNotFound; kCorrupt when a file differs from its digest.
   Result<std::filesystem::path> find(std::string_view name) const;
 
-  /// The same, but made by `make` (given an empty folder) if it is missing or damaged. One process makes it, others
-  /// wait for that.
+  /// The same, but made by `make` (given an empty folder) if it is missing or damaged. One process makes it,
+  /// others wait for that.
   Result<std::filesystem::path> get(std::string_view name,
                                     const std::function<Result<void>(const std::filesystem::path&)>& make,
                                     const Progress& progress) const;

@@ -32,12 +32,9 @@ std::string short_name(std::string_view kind, std::string_view language, Sha256&
 }
 
 json::object to_json(const wasm::StateFacts& facts) {
-  return {{"has_start", facts.has_start},
-          {"writes_tables", facts.writes_tables},
-          {"drops_segments", facts.drops_segments},
-          {"passive_data", facts.passive_data},
-          {"imports_state", facts.imports_state},
-          {"mutable_globals", facts.mutable_globals}};
+  return {{"has_start", facts.has_start},           {"writes_tables", facts.writes_tables},
+          {"drops_segments", facts.drops_segments}, {"passive_data", facts.passive_data},
+          {"imports_state", facts.imports_state},   {"mutable_globals", facts.mutable_globals}};
 }
 
 wasm::StateFacts state_facts_from(const json::object& object) {
@@ -67,7 +64,8 @@ Result<void> compile_code(const Environment& environment, const Manifest& manife
                           const fs::path& folder, const Progress& progress) {
   SW_TRY(const Bytes wasm, read_file(package / manifest.module));
   SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
-  progress(fmt::format("compiling {}", manifest.engine), std::chrono::seconds(1 + prepared.wasm.size() / kBytesCompiledPerSecond));
+  progress(fmt::format("compiling {}", manifest.engine),
+           std::chrono::seconds(1 + prepared.wasm.size() / kBytesCompiledPerSecond));
   SW_TRY(const wasm::Module module, wasm::Module::compile(environment.wasm, prepared.wasm));
   SW_TRY(const Bytes code, module.serialize());
   SW_CHECK_OK(write_file_atomically(folder / kCodeFile, code));
@@ -81,9 +79,9 @@ Result<void> boot_image(const Environment& environment, const Language& language
   const Manifest& manifest = language.manifest();
   progress(fmt::format("booting {}", manifest.engine), std::chrono::seconds(5));
   if (!state_facts.keepable()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} cannot have a memory image: {}", manifest.module, state_facts.reason_not_keepable()),
-                 0};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} cannot have a memory image: {}", manifest.module, state_facts.reason_not_keepable()), 0};
   }
   SW_TRY(const Bytes wasm, read_file(package / manifest.module));
   SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
@@ -119,7 +117,8 @@ Result<void> boot_image_on_guest_thread(const Environment& environment, const La
   SW_CHECK_OK(wasm::run_on_guest_thread(environment.wasm.options(), [&] {
     result = boot_image(environment, language, package, code, state_facts, folder, progress);
   }));
-  if (!result.ok()) return std::move(result).error().while_doing(fmt::format("booting {}", language.manifest().engine));
+  if (!result.ok())
+    return std::move(result).error().while_doing(fmt::format("booting {}", language.manifest().engine));
   return {};
 }
 
@@ -149,12 +148,10 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
                    const Progress& progress) {
   const Manifest& manifest = language.manifest();
   const ArtifactCache& cache = environment.cache;
-  SW_TRY(fs::path package, cache.get(
-                               names.package,
-                               [&](const fs::path& folder) {
-                                 return fetch_package(manifest.package, folder, progress);
-                               },
-                               progress));
+  SW_TRY(fs::path package,
+         cache.get(
+             names.package,
+             [&](const fs::path& folder) { return fetch_package(manifest.package, folder, progress); }, progress));
   SW_TRY(const fs::path code_folder, cache.get(
                                          names.code,
                                          [&](const fs::path& folder) {
@@ -165,14 +162,14 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
   SW_TRY(const json::object code_facts, read_json(code_folder / kFactsFile));
   const wasm::StateFacts state_facts = state_facts_from(code_facts);
   bool made = false;
-  SW_TRY(const fs::path image_folder,
-         cache.get(
-             names.image,
-             [&](const fs::path& folder) {
-               made = true;
-               return boot_image_on_guest_thread(environment, language, package, code, state_facts, folder, progress);
-             },
-             progress));
+  SW_TRY(const fs::path image_folder, cache.get(
+                                          names.image,
+                                          [&](const fs::path& folder) {
+                                            made = true;
+                                            return boot_image_on_guest_thread(environment, language, package, code,
+                                                                              state_facts, folder, progress);
+                                          },
+                                          progress));
   if (made) {
     // Drivers change often while they are written; packages and code hardly ever.
     cache.prune(fmt::format("image-{}-", manifest.language), 4);

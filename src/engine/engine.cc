@@ -34,7 +34,8 @@ Result<std::shared_ptr<Engine>> Engine::load(const Environment& environment, std
   SW_TRY(const wasm::Linker linker, make_linker(environment, *engine->language_));
   engine->image_ = baked.image;
   engine->facts_ = std::move(baked.facts);
-  SW_TRY(engine->pre_, wasm::InstancePre::create(environment.wasm, linker, baked.code, baked.state_facts, baked.image));
+  SW_TRY(engine->pre_,
+         wasm::InstancePre::create(environment.wasm, linker, baked.code, baked.state_facts, baked.image));
   return engine;
 }
 

@@ -90,7 +90,10 @@ TEST_F(ArtifactCacheTest, ATouchedButEqualFileIsHashedAndKept) {
 
 TEST_F(ArtifactCacheTest, AFailedMakeLeavesNothing) {
   const auto failed = cache.get(
-      "other", [](const fs::path&) -> Result<void> { return Error{ErrorCode::kUnavailable, "no network", 0}; },
+      "other",
+      [](const fs::path&) -> Result<void> {
+        return Error{ErrorCode::kUnavailable, "no network", 0};
+      },
       no_progress);
   EXPECT_EQ(failed.error().message, "no network");
   EXPECT_EQ(cache.find("other").error().code, ErrorCode::kNotFound);
@@ -167,7 +170,8 @@ TEST(Manifest, AMissingFieldIsAnError) {
 // --- replies of drivers
 
 TEST(Reply, HasAValueInItsOwnWords) {
-  const Reply reply = parse_reply("{\"value\":\"json\",\"cwd\":\"/tmp\"}\n{\"n\":123456789012345678901234567890}").value();
+  const Reply reply =
+      parse_reply("{\"value\":\"json\",\"cwd\":\"/tmp\"}\n{\"n\":123456789012345678901234567890}").value();
   EXPECT_EQ(reply.value->kind, Value::Kind::kJson);
   EXPECT_EQ(reply.value->text, "{\"n\":123456789012345678901234567890}");
   EXPECT_EQ(reply.cwd, "/tmp");
@@ -184,12 +188,14 @@ TEST(Reply, WhatCallsItselfJsonAndIsNotBecomesText) {
     const Reply reply = parse_reply(std::string("{\"value\":\"json\"}\n") + body).value();
     EXPECT_EQ(reply.value->kind, Value::Kind::kText) << body;
   }
-  EXPECT_EQ(parse_reply("{\"value\":\"json\"}\n" + std::string(100'000, '[')).value().value->kind, Value::Kind::kText);
+  EXPECT_EQ(parse_reply("{\"value\":\"json\"}\n" + std::string(100'000, '[')).value().value->kind,
+            Value::Kind::kText);
 }
 
 TEST(Reply, HasAnErrorWithItsLine) {
   const Reply reply =
-      parse_reply(R"({"error":{"name":"E","message":"m","traceback":["a","b"],"lineNumber":3},"exit":null})").value();
+      parse_reply(R"({"error":{"name":"E","message":"m","traceback":["a","b"],"lineNumber":3},"exit":null})")
+          .value();
   EXPECT_EQ(reply.error->name, "E");
   EXPECT_THAT(reply.error->traceback, ElementsAre("a", "b"));
   EXPECT_EQ(reply.error->line_number, 3);
@@ -235,8 +241,10 @@ TEST(Validate, SaysWhatIsWrong) {
 TEST(ResultJson, HasTheProtocolsShape) {
   Outcome outcome;
   outcome.value = Value{Value::Kind::kJson, "{\"a\":1}"};
-  const std::string text =
-      execution_result_json({.language = "python", .engine = "E"}, request_of("x"), outcome, "one\ntwo", "caf\xe9\n");
+  Manifest manifest;
+  manifest.language = "python";
+  manifest.engine = "E";
+  const std::string text = execution_result_json(manifest, request_of("x"), outcome, "one\ntwo", "caf\xe9\n");
   EXPECT_THAT(text, HasSubstr(R"("code":"x","language":"python","engine":"E")"));
   EXPECT_THAT(text, HasSubstr(R"("logs":{"stdout":["one","two"],"stderr":["caf)"));
   EXPECT_THAT(text, HasSubstr("\"results\":[{\"json\":{\"a\":1}}]}"));
@@ -316,7 +324,7 @@ constexpr std::string_view kToyGuest = R"((module
     (loop $l (if (i32.load (i32.const 8)) (then (return (i32.const -2)))) (br $l)) (unreachable))
   (func (export "spin_for_ever") (result i32) (loop $l (drop (i32.load (i32.const 8))) (br $l)) (unreachable))
   (func (export "trap") (result i32) unreachable)
-  (func (export "grow") (result i32) (memory.grow (i32.const 100000)))))";
+  (func (export "grow") (result i32) (memory.grow (i32.const 20000)))))";
 
 /// Its code is the name of one of the exports above.
 class ToyGuest final : public Guest {

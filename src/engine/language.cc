@@ -65,7 +65,8 @@ GuestError to_error(const json::object& object) {
                    .message = json::value_to<std::string>(object.at("message")),
                    .traceback = {},
                    .line_number = std::nullopt};
-  if (const auto* lines = present(object, "traceback")) error.traceback = json::value_to<std::vector<std::string>>(*lines);
+  if (const auto* lines = present(object, "traceback"))
+    error.traceback = json::value_to<std::vector<std::string>>(*lines);
   if (const auto* line = present(object, "lineNumber")) error.line_number = line->to_number<std::int64_t>();
   return error;
 }
@@ -105,7 +106,8 @@ Result<std::vector<std::pair<std::string, std::string_view>>> driver_files(const
   for (const std::string& name : manifest.drivers) {
     const auto content = find_embedded_file(fmt::format("{}/{}", manifest.language, name));
     if (!content) {
-      return Error{ErrorCode::kInternal, fmt::format("the driver {}/{} is not embedded", manifest.language, name), 0};
+      return Error{ErrorCode::kInternal, fmt::format("the driver {}/{} is not embedded", manifest.language, name),
+                   0};
     }
     files.emplace_back(name, *content);
   }

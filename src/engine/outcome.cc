@@ -26,7 +26,8 @@ bool is_env_name(std::string_view name) {
 }  // namespace
 
 Result<void> validate(const RunRequest& request) {
-  if (request.code.find_first_not_of(" \t\r\n\f\v") == std::string::npos) return invalid("Non-empty code is required");
+  if (request.code.find_first_not_of(" \t\r\n\f\v") == std::string::npos)
+    return invalid("Non-empty code is required");
   if (request.code.size() > kCodeBytesMax) {
     return invalid(fmt::format("the code has {} bytes; the limit is {}", request.code.size(), kCodeBytesMax));
   }
@@ -35,9 +36,11 @@ Result<void> validate(const RunRequest& request) {
   }
   if (has_nul(request.file_name)) return invalid("the file name has a NUL byte");
   for (const auto& [name, value] : request.env) {
-    if (!is_env_name(name)) return invalid(fmt::format("'{}' cannot be the name of an environment variable", name));
+    if (!is_env_name(name))
+      return invalid(fmt::format("'{}' cannot be the name of an environment variable", name));
     if (has_nul(value)) return invalid(fmt::format("the environment variable {} has a NUL byte", name));
-    if (first_invalid_utf8(value)) return invalid(fmt::format("the environment variable {} is not valid UTF-8", name));
+    if (first_invalid_utf8(value))
+      return invalid(fmt::format("the environment variable {} is not valid UTF-8", name));
   }
   for (const std::string& argument : request.args) {
     if (has_nul(argument)) return invalid("an argument has a NUL byte");

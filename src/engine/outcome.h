@@ -82,20 +82,20 @@ inline constexpr char kEngineError[] = "EngineError";
 
 enum class Ending : std::uint8_t {
   kCompleted,
-  kGuestError,   ///< an uncaught error, or a syntax error
-  kExited,       ///< exit was called; Outcome::exit_code
+  kGuestError,  ///< an uncaught error, or a syntax error
+  kExited,      ///< exit was called; Outcome::exit_code
   kTimeLimit,
   kMemoryLimit,
   kResultLimit,
-  kCancelled,    ///< the caller asked for the end
-  kCrashed,      ///< the interpreter trapped
+  kCancelled,  ///< the caller asked for the end
+  kCrashed,    ///< the interpreter trapped
 };
 
 struct Usage {
   std::chrono::nanoseconds wall{};
   std::chrono::nanoseconds cpu{};
-  std::uint64_t memory_bytes = 0;  ///< linear memory at the end, which never shrinks during a run
-  std::uint64_t pages_written = 0; ///< 4-KiB pages put back after the run; 0 when the instance was not kept
+  std::uint64_t memory_bytes = 0;   ///< linear memory at the end, which never shrinks during a run
+  std::uint64_t pages_written = 0;  ///< 4-KiB pages put back after the run; 0 when the instance was not kept
   bool output_truncated = false;
 };
 

@@ -40,12 +40,13 @@ Result<void> run_tool(const std::string& tool, const std::vector<std::string>& a
     }
     const fs::path log = folder / "client.log";
     process::child child(path, process::args(arguments), process::start_dir(folder.native()),
-                         process::std_in < process::null, (process::std_out & process::std_err) > log.native());
+                         process::std_in<process::null, (process::std_out & process::std_err)> log.native());
     child.wait();
     if (child.exit_code() == 0) return {};
     SW_TRY(const std::string output, read_text_file(log));
     return Error{ErrorCode::kUnavailable,
-                 fmt::format("{} failed with exit status {}:\n{}", tool, child.exit_code(), last_lines(output)), 0};
+                 fmt::format("{} failed with exit status {}:\n{}", tool, child.exit_code(), last_lines(output)),
+                 0};
   } catch (const process::process_error& problem) {
     return Error{ErrorCode::kUnavailable, fmt::format("cannot run {}: {}", tool, problem.what()), 0};
   }

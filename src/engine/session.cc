@@ -26,8 +26,10 @@ std::string limit_message(StopReason reason, const RunLimits& limits) {
 Outcome limit_outcome(Ending ending, std::string message, std::vector<std::string> traceback = {}) {
   Outcome outcome;
   outcome.ending = ending;
-  outcome.error = GuestError{
-      .name = kExecutionLimitError, .message = std::move(message), .traceback = std::move(traceback), .line_number = {}};
+  outcome.error = GuestError{.name = kExecutionLimitError,
+                             .message = std::move(message),
+                             .traceback = std::move(traceback),
+                             .line_number = {}};
   return outcome;
 }
 
@@ -118,13 +120,13 @@ Result<Outcome> Session::conclude(const RunRequest& request, Result<Reply> reply
         outcome.exit_code = error.exit_code & 0xFF;
         return outcome;
       }
-      case ErrorCode::kGuestStopped:
-        return limit_outcome(ending_of(stop), limit_message(stop, limits_));
+      case ErrorCode::kGuestStopped: return limit_outcome(ending_of(stop), limit_message(stop, limits_));
       case ErrorCode::kGuestTrap:
       case ErrorCode::kGuestStackOverflow: {
         // Many interpreters abort when memory runs out where they cannot raise an error.
         if (memory_was_refused) return limit_outcome(Ending::kMemoryLimit, memory_message(*instance_));
-        Outcome outcome = limit_outcome(Ending::kCrashed, fmt::format("the interpreter crashed: {}", error.message));
+        Outcome outcome =
+            limit_outcome(Ending::kCrashed, fmt::format("the interpreter crashed: {}", error.message));
         outcome.error->name = kEngineError;
         return outcome;
       }
@@ -133,17 +135,19 @@ Result<Outcome> Session::conclude(const RunRequest& request, Result<Reply> reply
   }
   // A guest that finished although it was asked to stop has finished.
   if (stop != StopReason::kNone && reply->error) {
-    Outcome outcome = limit_outcome(ending_of(stop), limit_message(stop, limits_), std::move(reply->error->traceback));
+    Outcome outcome =
+        limit_outcome(ending_of(stop), limit_message(stop, limits_), std::move(reply->error->traceback));
     outcome.cwd = std::move(reply->cwd);
     return outcome;
   }
   if (reply->value && reply->value->text.size() > request.limits.result_bytes_max) {
-    return limit_outcome(Ending::kResultLimit, fmt::format("the value's text is larger than {} bytes",
-                                                           request.limits.result_bytes_max));
+    return limit_outcome(Ending::kResultLimit,
+                         fmt::format("the value's text is larger than {} bytes", request.limits.result_bytes_max));
   }
   Outcome outcome;
   if (reply->exit_code) outcome.ending = Ending::kExited;
-  else if (reply->error && memory_was_refused && guest_->is_out_of_memory(*reply->error)) outcome.ending = Ending::kMemoryLimit;
+  else if (reply->error && memory_was_refused && guest_->is_out_of_memory(*reply->error))
+    outcome.ending = Ending::kMemoryLimit;
   else if (reply->error) outcome.ending = Ending::kGuestError;
   outcome.value = std::move(reply->value);
   outcome.error = std::move(reply->error);

@@ -21,8 +21,8 @@ namespace sw::engine {
 class Session final : private Stoppable {
  public:
   /// `guest` is bound to `instance`, which was just made from the image. `watchdog` outlives the session.
-  static Result<std::unique_ptr<Session>> create(std::unique_ptr<Guest> guest, std::unique_ptr<wasm::Instance> instance,
-                                                 Watchdog& watchdog);
+  static Result<std::unique_ptr<Session>> create(std::unique_ptr<Guest> guest,
+                                                 std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog);
   ~Session() override;
 
   /// Runs one cell; output goes to `output` as it is printed. Errors raised by the code and limits are part of the
@@ -35,8 +35,8 @@ class Session final : private Stoppable {
   /// False once the interpreter trapped, exited or was stopped by force: nothing can be run in it any more.
   bool usable() const { return !instance_->poisoned(); }
 
-  /// Makes the interpreter as new, with nothing left of what was run; see wasm::Instance::reset. If the verdict is not
-  /// kKept the session must be dropped.
+  /// Makes the interpreter as new, with nothing left of what was run; see wasm::Instance::reset. If the verdict is
+  /// not kKept the session must be dropped.
   wasm::ResetStats reset();
 
   Guest& guest() { return *guest_; }
@@ -56,7 +56,7 @@ class Session final : private Stoppable {
   std::unique_ptr<Cancellation> cancellation_;
   wasi::BytesInput input_;
   Watchdog& watchdog_;
-  RunLimits limits_;      // of the last cell
+  RunLimits limits_;  // of the last cell
   std::uint64_t cells_ = 0;
 };
 

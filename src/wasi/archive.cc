@@ -104,8 +104,8 @@ Result<Bytes> Archive::read(const Member& member) const {
   // One byte more than it should have: the end, and with it the checksum, must be reached.
   for (std::byte extra{}; got <= bytes.size();) {
     const bool at_end = got == bytes.size();
-    const zip_int64_t count = at_end ? zip_fread(file.get(), &extra, 1)
-                                     : zip_fread(file.get(), bytes.data() + got, bytes.size() - got);
+    const zip_int64_t count =
+        at_end ? zip_fread(file.get(), &extra, 1) : zip_fread(file.get(), bytes.data() + got, bytes.size() - got);
     if (count == 0 && at_end) return bytes;
     if (count <= 0) break;
     got += static_cast<std::size_t>(count);
@@ -150,7 +150,8 @@ Result<void> Archive::fill(Directory& directory, Node* owner, std::uint64_t firs
   return {};
 }
 
-Result<void> add_nested_archive(LayoutBuilder& builder, std::string_view path, SharedBytes outer, std::string member) {
+Result<void> add_nested_archive(LayoutBuilder& builder, std::string_view path, SharedBytes outer,
+                                std::string member) {
   return builder.add_lazy_directory(
       path, [outer = std::move(outer), member = std::move(member)](Node& owner) -> Result<Directory> {
         SW_TRY(const auto archive, Archive::open(outer));

@@ -35,8 +35,9 @@ class Archive : public std::enable_shared_from_this<Archive> {
   Result<Bytes> read(std::string_view name) const;
   Result<Bytes> read(const Member& member) const;
 
-  /// Fills an empty directory with all members, as lazy files; `owner` is the node it will belong to. Members that are no plain relative
-  /// paths, or that are named twice, are an error (kCorrupt): an archive is trusted to be ours, not to be right.
+  /// Fills an empty directory with all members, as lazy files; `owner` is the node it will belong to. Members that
+  /// are no plain relative paths, or that are named twice, are an error (kCorrupt): an archive is trusted to be
+  /// ours, not to be right.
   Result<void> fill(Directory& directory, Node* owner, std::uint64_t first_inode);
 
  private:
@@ -47,6 +48,7 @@ class Archive : public std::enable_shared_from_this<Archive> {
 
 /// Shows `member`, an archive inside the archive `outer`, as the folder `path`: nothing is read before a guest
 /// looks into that folder.
-Result<void> add_nested_archive(LayoutBuilder& builder, std::string_view path, SharedBytes outer, std::string member);
+Result<void> add_nested_archive(LayoutBuilder& builder, std::string_view path, SharedBytes outer,
+                                std::string member);
 
 }  // namespace sw::wasi

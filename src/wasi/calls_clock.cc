@@ -142,7 +142,8 @@ Result<WaitEnd> Poll::wait() {
   // With something to report already, only look whether input has come too.
   if (!events_.empty()) deadline = 0;
   const int input = input_waiters_.empty() ? -1 : wasi_.run().input->poll_fd();
-  if (Cancellation* const cancellation = wasi_.run().cancellation) return cancellation->wait_until(deadline, input);
+  if (Cancellation* const cancellation = wasi_.run().cancellation)
+    return cancellation->wait_until(deadline, input);
   SW_TRY(const auto nobody, Cancellation::create());
   return nobody->wait_until(deadline, input);
 }

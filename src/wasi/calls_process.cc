@@ -59,7 +59,8 @@ Errno put_sizes(const std::vector<std::string>& texts, const Memory& memory, u32
   const u64 size = bytes_of(texts);
   if (size > UINT32_MAX) return Errno::kOverflow;
   if (!memory.range(count, 4) || !memory.range(bytes, 4)) return Errno::kFault;
-  const bool stored = memory.store(count, static_cast<u32>(texts.size())) && memory.store(bytes, static_cast<u32>(size));
+  const bool stored =
+      memory.store(count, static_cast<u32>(texts.size())) && memory.store(bytes, static_cast<u32>(size));
   return stored ? Errno::kSuccess : Errno::kFault;
 }
 

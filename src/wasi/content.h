@@ -69,7 +69,7 @@ class FileContent {
   std::size_t view_size() const { return borrowed_.owner ? borrowed_.bytes.size() : own_.size(); }
   Errno make_own(std::uint64_t keep);
 
-  Bytes own_;                        // used when neither of the others is set
+  Bytes own_;  // used when neither of the others is set
   SharedBytes borrowed_;
   std::shared_ptr<LazyBytes> lazy_;
 };

@@ -212,7 +212,8 @@ Result<std::shared_ptr<OpenFile>> Reader::read_file(ByteReader& in) {
   switch (kind) {
     case Kind::kStream: {
       const auto device = in.get<std::uint8_t>();
-      if (device < static_cast<std::uint8_t>(Device::kStdin) || device > static_cast<std::uint8_t>(Device::kStderr)) {
+      if (device < static_cast<std::uint8_t>(Device::kStdin) ||
+          device > static_cast<std::uint8_t>(Device::kStderr)) {
         return corrupt("a stream");
       }
       file->device = static_cast<Device>(device);

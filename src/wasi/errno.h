@@ -12,7 +12,7 @@
 
 namespace sw::wasi {
 
-enum class [[nodiscard]] Errno : std::uint16_t {
+enum class [[nodiscard]] Errno : std::uint16_t{
 #define SW_ERRNO(enumerator, name, text) enumerator,
 #include "wasi/errno.def"
 #undef SW_ERRNO
@@ -55,16 +55,17 @@ class [[nodiscard]] ErrnoOr {
 #define SW_WASI_CONCAT(a, b) SW_WASI_CONCAT_INNER(a, b)
 
 /// SW_WASI_TRY(auto x, expression): binds the value, or returns the Errno from the enclosing function.
-#define SW_WASI_TRY(declaration, ...) SW_WASI_TRY_INNER(SW_WASI_CONCAT(sw_wasi_, __LINE__), declaration, __VA_ARGS__)
+#define SW_WASI_TRY(declaration, ...) \
+  SW_WASI_TRY_INNER(SW_WASI_CONCAT(sw_wasi_, __LINE__), declaration, __VA_ARGS__)
 #define SW_WASI_TRY_INNER(name, declaration, ...) \
   auto name = (__VA_ARGS__);                      \
   if (!name.ok()) return name.error();            \
   declaration = *std::move(name)
 
 /// SW_WASI_CHECK(expression): for a plain Errno; returns it from the enclosing function unless it is kSuccess.
-#define SW_WASI_CHECK(...)                                                            \
-  do {                                                                                \
+#define SW_WASI_CHECK(...)                                                                           \
+  do {                                                                                               \
     if (const ::sw::wasi::Errno sw_errno = (__VA_ARGS__); sw_errno != ::sw::wasi::Errno::kSuccess) { \
-      return sw_errno;                                                                \
-    }                                                                                 \
+      return sw_errno;                                                                               \
+    }                                                                                                \
   } while (false)

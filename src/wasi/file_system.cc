@@ -169,8 +169,7 @@ Errno FileSystem::link_at(const Place& from_at, std::string_view from, Follow fo
   if (target.node) return Errno::kExist;
   if (target.trailing_slash) return Errno::kNoent;
   if (source.mount != target.parent.mount) return Errno::kXdev;
-  return tree_of(source.mount)
-      ->link(*target.parent.node, target.name, source.node->shared_from_this(), now_ns());
+  return tree_of(source.mount)->link(*target.parent.node, target.name, source.node->shared_from_this(), now_ns());
 }
 
 Errno FileSystem::symlink_at(std::string_view target, const Place& at, std::string_view path) {

@@ -104,7 +104,8 @@ class FileSystem {
   Errno remove_directory_at(const Place& at, std::string_view path);
   Errno unlink_at(const Place& at, std::string_view path);
   Errno rename_at(const Place& from_at, std::string_view from, const Place& to_at, std::string_view to);
-  Errno link_at(const Place& from_at, std::string_view from, Follow follow, const Place& to_at, std::string_view to);
+  Errno link_at(const Place& from_at, std::string_view from, Follow follow, const Place& to_at,
+                std::string_view to);
   Errno symlink_at(std::string_view target, const Place& at, std::string_view path);
   ErrnoOr<std::string> readlink_at(const Place& at, std::string_view path);
   Errno set_times(const Place& place, const NewTimes& times);

@@ -26,16 +26,17 @@ Result<void> check_cancelled(const Wasi& wasi) {
 template <class R, class... A>
 Result<void> define(wasm::Linker& linker, GetWasi get, std::string_view name,
                     R (*function)(Wasi&, const wasm::MemoryView&, A...)) {
-  return linker.define(kModule, name, [get, function](wasm::Caller& caller, A... arguments) -> Result<std::uint32_t> {
-    Wasi& wasi = get(caller.host());
-    SW_CHECK_OK(check_cancelled(wasi));
-    if constexpr (std::is_same_v<R, Errno>) {
-      return static_cast<std::uint32_t>(function(wasi, caller.memory(), arguments...));
-    } else {
-      SW_TRY(const Errno answer, function(wasi, caller.memory(), arguments...));
-      return static_cast<std::uint32_t>(answer);
-    }
-  });
+  return linker.define(kModule, name,
+                       [get, function](wasm::Caller& caller, A... arguments) -> Result<std::uint32_t> {
+                         Wasi& wasi = get(caller.host());
+                         SW_CHECK_OK(check_cancelled(wasi));
+                         if constexpr (std::is_same_v<R, Errno>) {
+                           return static_cast<std::uint32_t>(function(wasi, caller.memory(), arguments...));
+                         } else {
+                           SW_TRY(const Errno answer, function(wasi, caller.memory(), arguments...));
+                           return static_cast<std::uint32_t>(answer);
+                         }
+                       });
 }
 
 Result<void> define_proc_exit(wasm::Linker& linker) {

@@ -51,7 +51,8 @@ class Loader {
   std::vector<std::string> skipped_;
 };
 
-Result<std::shared_ptr<Node>> Loader::make(Node& to, const std::string& name, FileType type, const std::string& path) {
+Result<std::shared_ptr<Node>> Loader::make(Node& to, const std::string& name, FileType type,
+                                           const std::string& path) {
   auto made = tree_.create(to, name, type, now_ns_);
   if (!made.ok()) return tree_error(made.error(), path);
   return *std::move(made);

@@ -34,7 +34,8 @@ struct Change {
 /// A host folder loaded into a tree, and what it looked like then.
 class HostFolder {
  public:
-  static Result<HostFolder> load(const std::filesystem::path& host, const TreeLimits& limits, std::uint64_t now_ns);
+  static Result<HostFolder> load(const std::filesystem::path& host, const TreeLimits& limits,
+                                 std::uint64_t now_ns);
 
   const std::shared_ptr<Tree>& tree() const { return tree_; }
   /// Paths that could not be loaded; they are left alone by write_back.

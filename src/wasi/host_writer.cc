@@ -75,13 +75,15 @@ Result<void> HostWriter::write_file(const std::string& path, BytesView content) 
   SW_TRY(const UniqueFd parent, parent_of(path));
   const std::string name = name_of(path);
   struct stat old = {};
-  const bool existed = ::fstatat(parent.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode);
+  const bool existed =
+      ::fstatat(parent.get(), name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode);
   // Names may be as long as the host allows, so the temporary one cannot be built from it.
   std::string temporary;
   UniqueFd fd;
   for (int attempt = 0; !fd && attempt < 100; ++attempt) {
     temporary = fmt::format(".sandbox-workers-{}-{}.tmp", ::getpid(), attempt);
-    fd = UniqueFd(::openat(parent.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    fd = UniqueFd(
+        ::openat(parent.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!fd && errno != EEXIST) return errno_error(errno, "create " + path);
   }
   if (!fd) return errno_error(EEXIST, "create " + path);
@@ -109,7 +111,8 @@ Result<void> HostWriter::make_link(const std::string& path, const std::string& t
 
 Result<void> HostWriter::remove(const std::string& path, FileType type) {
   auto parent = parent_of(path);
-  if (!parent.ok()) return parent.error().code == ErrorCode::kNotFound ? Result<void>() : std::move(parent).error();
+  if (!parent.ok())
+    return parent.error().code == ErrorCode::kNotFound ? Result<void>() : std::move(parent).error();
   const int flags = type == FileType::kDirectory ? AT_REMOVEDIR : 0;
   if (::unlinkat(parent->get(), name_of(path).c_str(), flags) == 0) return {};
   const bool fine = errno == ENOENT || (flags != 0 && (errno == ENOTEMPTY || errno == EEXIST));

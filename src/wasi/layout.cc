@@ -42,7 +42,8 @@ Result<Node*> LayoutBuilder::directory_at(std::string_view path) {
     const std::string_view name = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (name.empty()) continue;
-    if (name == "." || name == ".." || name_error(name) != Errno::kSuccess) return bad_path(path, "not a plain path");
+    if (name == "." || name == ".." || name_error(name) != Errno::kSuccess)
+      return bad_path(path, "not a plain path");
     if (node->mount >= 0) return bad_path(path, "lies below a mount");
     if (!node->directory) node->directory = std::make_unique<Directory>();  // a file that is a folder too
     const auto found = node->directory->find(name);
@@ -86,8 +87,8 @@ Result<std::size_t> LayoutBuilder::add_mount(std::string_view path) {
 
 Result<void> LayoutBuilder::add_devices(std::string_view path) {
   constexpr std::pair<std::string_view, Device> kDevices[] = {
-      {"null", Device::kNull},     {"zero", Device::kZero},     {"random", Device::kRandom},
-      {"urandom", Device::kRandom}, {"stdin", Device::kStdin},   {"stdout", Device::kStdout},
+      {"null", Device::kNull},      {"zero", Device::kZero},   {"random", Device::kRandom},
+      {"urandom", Device::kRandom}, {"stdin", Device::kStdin}, {"stdout", Device::kStdout},
       {"stderr", Device::kStderr},
   };
   for (const auto& [name, device] : kDevices) {

@@ -52,7 +52,8 @@ void Directory::rename(std::string_view from, std::string_view to) {
   by_order_[placed.position->second.order] = &*placed.position;
 }
 
-void Directory::restore_order(const std::vector<std::pair<std::uint64_t, std::string>>& order, std::uint64_t next) {
+void Directory::restore_order(const std::vector<std::pair<std::uint64_t, std::string>>& order,
+                              std::uint64_t next) {
   std::map<std::uint64_t, Names::value_type*> listed;
   std::map<const void*, bool> done;
   next_order_ = next;

@@ -15,7 +15,8 @@ namespace sw::wasi {
 /// to stay below the directory they start from.
 class PathWalk {
  public:
-  PathWalk(FileSystem& files, const Place& at, std::string_view path) : files_(files), at_(at), current_(at), rest_(path) {}
+  PathWalk(FileSystem& files, const Place& at, std::string_view path)
+      : files_(files), at_(at), current_(at), rest_(path) {}
 
   ErrnoOr<FileSystem::Found> run(FileSystem::Final final);
 
@@ -30,7 +31,7 @@ class PathWalk {
   const Place at_;
   Place current_;
   std::string_view rest_;
-  std::string expanded_;      // what rest_ points into once a link was followed
+  std::string expanded_;        // what rest_ points into once a link was followed
   std::size_t from_links_ = 0;  // bytes at the start of rest_ that come from links
   std::size_t links_followed_ = 0;
 };

@@ -43,8 +43,8 @@ inline constexpr Rights kSockAccept = 1U << 29;
 inline constexpr Rights kAll = (1U << 30) - 1;
 
 /// What can be done with a file at all.
-inline constexpr Rights kFile = kFdDatasync | kFdRead | kFdSeek | kFdFdstatSetFlags | kFdSync | kFdTell | kFdWrite |
-                                kFdAdvise | kFdAllocate | kFdFilestatGet | kFdFilestatSetSize |
+inline constexpr Rights kFile = kFdDatasync | kFdRead | kFdSeek | kFdFdstatSetFlags | kFdSync | kFdTell |
+                                kFdWrite | kFdAdvise | kFdAllocate | kFdFilestatGet | kFdFilestatSetSize |
                                 kFdFilestatSetTimes | kPollFdReadwrite;
 /// What can be done with a directory itself. Reading it is kFdReaddir; kFdRead is not refused, so that
 /// asking for it when a directory is opened works, as POSIX's O_RDONLY does.

@@ -132,8 +132,8 @@ ErrnoOr<std::shared_ptr<Node>> Tree::create(Node& directory, std::string_view na
   return node;
 }
 
-ErrnoOr<std::shared_ptr<Node>> Tree::create_symlink(Node& directory, std::string_view name, std::string_view target,
-                                                    std::uint64_t now_ns) {
+ErrnoOr<std::shared_ptr<Node>> Tree::create_symlink(Node& directory, std::string_view name,
+                                                    std::string_view target, std::uint64_t now_ns) {
   if (target.empty()) return Errno::kNoent;
   if (target.size() >= kPathBytesMax) return Errno::kNametoolong;
   if (target.find('\0') != std::string_view::npos) return Errno::kInval;
@@ -209,7 +209,8 @@ Errno Tree::replace(Node& moved, Node& to, std::string_view to_name, Node& repla
   return Errno::kSuccess;
 }
 
-Errno Tree::rename(Node& from, std::string_view from_name, Node& to, std::string_view to_name, std::uint64_t now_ns) {
+Errno Tree::rename(Node& from, std::string_view from_name, Node& to, std::string_view to_name,
+                   std::uint64_t now_ns) {
   SW_WASI_TRY(const Directory::Entry* const source, from.directory->find(from_name));
   if (!source) return Errno::kNoent;
   const std::shared_ptr<Node> moved = source->node;
@@ -281,7 +282,8 @@ Errno Tree::set_content(Node& file, SharedBytes bytes, std::uint64_t now_ns) {
 
 ErrnoOr<std::shared_ptr<Node>> Tree::create_unnamed_file(BytesView content, const Timestamps& times) {
   if (content.size() > limits_.file_bytes_max) return Errno::kFbig;
-  if (content.size() > limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes)) return Errno::kNospc;
+  if (content.size() > limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes))
+    return Errno::kNospc;
   auto node = make_node(FileType::kRegularFile, times.changed);
   node->links = 0;
   SW_WASI_CHECK(node->content.write(0, content));

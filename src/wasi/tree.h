@@ -51,7 +51,8 @@ class Tree {
   // Names are valid (see name_error), not "." or "..".
 
   /// The new node is empty. kExist when the name is taken.
-  ErrnoOr<std::shared_ptr<Node>> create(Node& directory, std::string_view name, FileType type, std::uint64_t now_ns);
+  ErrnoOr<std::shared_ptr<Node>> create(Node& directory, std::string_view name, FileType type,
+                                        std::uint64_t now_ns);
   ErrnoOr<std::shared_ptr<Node>> create_symlink(Node& directory, std::string_view name, std::string_view target,
                                                 std::uint64_t now_ns);
   Errno link(Node& directory, std::string_view name, std::shared_ptr<Node> node, std::uint64_t now_ns);
