@@ -59,7 +59,7 @@ struct RunOptions {
 struct WasiOptions {
   std::vector<Preopen> preopens = {{"/", "/"}};
   AbsoluteLinks absolute_links = AbsoluteLinks::kAllow;
-  TreeLimits tmp_limits;
+  TreeLimits tmp_limits = {};
 };
 
 /// Threads: one at a time.
