@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+// Errors as text: for inspect (with the trace, the cause and other own properties) and for the reply of a run.
+
+const driverFile = 'sandbox:driver';
+
+/// The trace the engine or user code left on an error; '' when there is none.
+function rawStack(error) {
+  if (host.isProxy(error)) return '';
+  const descriptor = getOwnPropertyDescriptor(error, 'stack');
+  if (descriptor !== undefined) return hasOwn(descriptor, 'value') && typeof descriptor.value === 'string' ? descriptor.value : '';
+  try {
+    const stack = nativeStack(error);
+    return typeof stack === 'string' ? stack : '';
+  } catch {
+    return '';  // not made by an error constructor
+  }
+}
+
+/// The frames of an error's trace, without its header and without those of this driver. '' when it has none.
+function userFrames(error) {
+  const stack = rawStack(error);
+  if (stack === '') return '';
+  const lines = stringSplit(stack, '\n'), kept = [];
+  for (let i = 0; i < lines.length; ++i) {
+    if (!stringStartsWith(lines[i], '    at ')) continue;
+    if (!stringIncludes(lines[i], driverFile)) arrayPush(kept, lines[i]);
+    else if (kept[kept.length - 1] === '    at apply (native)') arrayPop(kept);  // how the driver calls back
+  }
+  return arrayJoin(kept, '\n');
+}
+
+function stackText(error) {
+  const head = errorToText(error), frames = userFrames(error);
+  return frames === '' ? head : `${head}\n${frames}`;
+}
+
+/// As the engine's, and the trace starts with the error's name and message, as programs written for Node expect.
+function captureStackTrace(target, boundary) {
+  nativeCaptureStackTrace(target, boundary);
+  const descriptor = getOwnPropertyDescriptor(target, 'stack');
+  if (descriptor !== undefined && hasOwn(descriptor, 'value') && typeof descriptor.value === 'string') {
+    put(target, 'stack', isErrorLike(target) ? stackText(target) : `Error\n${userFrames(target)}`, false);
+  }
+}
+method(Error, 'captureStackTrace', captureStackTrace);
+
+const stackAccessor = {
+  get stack() { return isErrorLike(this) && !host.isProxy(this) ? stackText(this) : undefined; },
+  set stack(value) { if (isObject(this)) put(this, 'stack', value, false); },
+};
+defineProperty(Error.prototype, 'stack', {
+  __proto__: null, configurable: true, enumerable: false,
+  get: getOwnPropertyDescriptor(stackAccessor, 'stack').get, set: getOwnPropertyDescriptor(stackAccessor, 'stack').set,
+});
+
+/// A property of an error as text; getters of the user's error classes are run, and may fail.
+function readText(error, key, fallback) {
+  try {
+    const value = error[key];
+    if (value === undefined) return fallback;
+    if (typeof value === 'string') return value;
+    return isObject(value) ? inspect(value, { depth: 1 }) : formatArgument(value);
+  } catch {
+    return fallback;
+  }
+}
+
+function errorName(error) {
+  const name = readText(error, 'name', '');
+  if (name === '') return constructorName(error) ?? 'Error';
+  if (name === 'Error') {
+    // A subclass that sets no name of its own is still called by its class, as in Node.
+    const made = constructorName(error);
+    if (made !== null && stringEndsWith(made, 'Error')) return made;
+  }
+  return name;
+}
+
+function errorMessage(error) {
+  return readText(error, 'message', '');
+}
+
+function errorToText(error) {
+  const name = errorName(error), message = errorMessage(error);
+  return message === '' ? name : `${name}: ${message}`;
+}
+
+const shownByItself = { __proto__: null, stack: true, message: true, name: true };
+
+/// Header and frames; `keys` (the properties to list) loses those shown here and gains cause and errors.
+function formatErrorBase(context, error, name, tag, keys) {
+  let head = errorToText(error);
+  if (name === null) head = `[${head}: null prototype]`;
+  else if (tag !== '' && !stringIncludes(head, tag)) head = `${head} [${tag}]`;
+  const own = arraySlice(keys);
+  keys.length = 0;
+  for (let i = 0; i < own.length; ++i) {
+    const key = own[i];
+    if (shownByItself[key] && !context.showHidden) {
+      const value = peek(error, key);
+      if (key === 'stack' || (typeof value === 'string' && stringIncludes(head, value))) continue;
+    }
+    arrayPush(keys, key);
+  }
+  if (hasOwn(error, 'cause') && !arrayIncludes(keys, 'cause')) arrayPush(keys, 'cause');
+  if (hasOwn(error, 'errors') && arrayIsArray(peek(error, 'errors')) && !arrayIncludes(keys, 'errors')) arrayPush(keys, 'errors');
+  const frames = userFrames(error);
+  let base = frames === '' ? `[${head}]` : `${head}\n${frames}`;
+  if (context.indentation > 0) base = stringReplaceAll(base, '\n', `\n${stringRepeat(' ', context.indentation)}`);
+  return base;
+}
+
+/// Line in `file` where the error came about: the first frame of that file. 0 when there is none.
+function lineInFile(frames, file) {
+  const lines = stringSplit(frames, '\n');
+  for (let i = 0; i < lines.length; ++i) {
+    const at = stringIndexOf(lines[i], `${file}:`);
+    if (at < 0) continue;
+    const line = numberParseInt(stringSlice(lines[i], at + file.length + 1), 10);
+    if (line > 0) return line;
+  }
+  return 0;
+}
+
+function isErrorLike(value) {
+  if (!isObject(value)) return false;
+  const kind = kindOf(value);
+  return kind === 'Error' || (kind !== 'Proxy' && isPrototypeInChain(value, NativeError.prototype)) ||
+         (kind !== 'Proxy' && isPrototypeInChain(value, NativeDOMException.prototype));
+}
+
+/// The reply's `error` for whatever was thrown, as JSON text. Never throws, whatever the value does when read.
+function describeError(thrown, file) {
+  let name = 'Error', message, trace, line = 0;
+  try {
+    if (isErrorLike(thrown)) {
+      name = errorName(thrown);
+      message = errorMessage(thrown);
+      const frames = userFrames(thrown);
+      line = lineInFile(frames, file);
+      trace = inspect(thrown, lineOptions);
+    } else {
+      message = typeof thrown === 'string' ? thrown : inspect(thrown, lineOptions);
+      trace = typeof thrown === 'string' ? `Uncaught ${quote(thrown)}` : `Uncaught ${message}`;
+    }
+  } catch {
+    // A value that fails while it is looked at (a hostile getter, too deep a stack) is still reported.
+    message ??= '<the thrown value could not be shown>';
+    trace ??= `${name}: ${message}`;
+  }
+  const traceback = stringSplit(trace, '\n');
+  setPrototypeOf(traceback, null);  // or a toJSON that user code gave to all arrays would be asked
+  const reply = { __proto__: null, name: `${name}`, message: `${message}`, traceback };
+  if (line > 0) reply.lineNumber = line;
+  return jsonStringify(reply);
+}

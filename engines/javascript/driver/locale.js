@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+// Locale methods. The engine has no Intl and knows one way to write numbers and dates, American English. What it
+// cannot do it refuses: another language or time zone is a RangeError, never a silently wrong text.
+
+function unsupported(what, boundary) {
+  return atCaller(new NativeRangeError(`${what} is not available: this engine has no Intl`), boundary);
+}
+
+function checkLocales(locales, boundary) {
+  if (locales === undefined) return;
+  const list = typeof locales === 'string' ? [locales] : isObject(locales) ? arrayFrom(locales) : [];
+  if (list.length === 0 && !isObject(locales)) throw atCaller(new NativeTypeError('Incorrect locale information provided'), boundary);
+  for (let i = 0; i < list.length; ++i) {
+    const tag = `${list[i]}`;
+    if (regexpExec(/^[a-zA-Z]{2,3}([-_][a-zA-Z0-9]{1,8})*$/, tag) === null && tag !== 'C') {
+      throw atCaller(new NativeRangeError(`Incorrect locale information provided: ${tag}`), boundary);
+    }
+    if (regexpExec(/^en([-_]US)?$/i, tag) !== null) return;
+  }
+  if (list.length > 0) throw unsupported(`The locale '${list[0]}'`, boundary);
+}
+
+// ---- numbers ----------------------------------------------------------------------------------------------
+
+function groupThousands(digits) {
+  let out = '';
+  for (let i = 0; i < digits.length; ++i) {
+    if (i > 0 && (digits.length - i) % 3 === 0) out += ',';
+    out += digits[i];
+  }
+  return out;
+}
+
+function digitOption(options, name, low, high, fallback, boundary) {
+  const value = options[name];
+  if (value === undefined) return fallback;
+  const number = +value;
+  if (!(number >= low && number <= high)) throw atCaller(new NativeRangeError(`${name} value is out of range.`), boundary);
+  return mathFloor(number);
+}
+
+/// Rounds half away from zero on the decimal digits, as Intl does, to at most `most` places.
+function roundDigits(text, least, most) {
+  let dot = stringIndexOf(text, '.');
+  let whole = dot < 0 ? text : stringSlice(text, 0, dot), fraction = dot < 0 ? '' : stringSlice(text, dot + 1);
+  if (fraction.length > most) {
+    const up = fraction[most] >= '5';
+    fraction = stringSlice(fraction, 0, most);
+    if (up) {
+      const digits = `${NativeBigInt(whole + fraction) + 1n}`;
+      const padded = stringPadStart(digits, whole.length + fraction.length, '0');
+      whole = stringSlice(padded, 0, padded.length - most);
+      fraction = stringSlice(padded, padded.length - most);
+    }
+  }
+  while (fraction.length > least && fraction[fraction.length - 1] === '0') fraction = stringSlice(fraction, 0, -1);
+  return [whole, stringPadEnd(fraction, least, '0')];
+}
+
+/// Decimal digits of a finite positive number, without an exponent.
+function plainDigits(value) {
+  const text = `${value}`, at = stringIndexOf(text, 'e');
+  if (at < 0) return text;
+  const exponent = +stringSlice(text, at + 1), mantissa = stringSlice(text, 0, at), dot = stringIndexOf(mantissa, '.');
+  const whole = dot < 0 ? mantissa : stringSlice(mantissa, 0, dot), fraction = dot < 0 ? '' : stringSlice(mantissa, dot + 1);
+  if (exponent > 0) return whole + stringPadEnd(fraction, exponent, '0');
+  return `0.${stringRepeat('0', -exponent - 1)}${whole}${fraction}`;
+}
+
+const currencySymbols = { __proto__: null, USD: '$', EUR: '€', GBP: '£', JPY: '¥', INR: '₹', CNY: 'CN¥', KRW: '₩', BRL: 'R$', CAD: 'CA$', AUD: 'A$', MXN: 'MX$', NZD: 'NZ$', ILS: '₪', VND: '₫' };
+const wholeCurrencies = { __proto__: null, JPY: true, KRW: true, VND: true };
+const supportedNumberOptions = { __proto__: null, style: 1, currency: 1, currencyDisplay: 1, minimumFractionDigits: 1, maximumFractionDigits: 1, useGrouping: 1, minimumIntegerDigits: 1, maximumSignificantDigits: 1, minimumSignificantDigits: 1, localeMatcher: 1 };
+
+function formatLocaleNumber(value, locales, options, boundary) {
+  checkLocales(locales, boundary);
+  options = options === undefined ? {} : NativeObject(options);
+  const names = objectKeys(options);
+  for (let i = 0; i < names.length; ++i) {
+    if (supportedNumberOptions[names[i]] === undefined && options[names[i]] !== undefined &&
+        !(names[i] === 'notation' && options.notation === 'standard') && !(names[i] === 'numberingSystem' && options.numberingSystem === 'latn')) {
+      throw unsupported(`The option ${names[i]}`, boundary);
+    }
+  }
+  const style = options.style ?? 'decimal';
+  if (style !== 'decimal' && style !== 'percent' && style !== 'currency') throw unsupported(`The style '${style}'`, boundary);
+  const currency = style === 'currency' ? stringToUpperCase(`${options.currency}`) : '';
+  if (style === 'currency' && options.currency === undefined) throw atCaller(new NativeTypeError('Currency code is required with currency style.'), boundary);
+  const usual = style === 'currency' ? (wholeCurrencies[currency] ? 0 : 2) : 0;
+  const least = digitOption(options, 'minimumFractionDigits', 0, 100, undefined, boundary);
+  const most = digitOption(options, 'maximumFractionDigits', 0, 100, undefined, boundary);
+  const lowest = least ?? mathMin(usual, most ?? usual);
+  const highest = most ?? mathMax(lowest, style === 'currency' ? usual : style === 'percent' ? 0 : 3);
+  if (lowest > highest) throw atCaller(new NativeRangeError('maximumFractionDigits value is out of range.'), boundary);
+  const mark = style === 'currency' ? (currencySymbols[currency] ?? `${currency}\u00a0`) : '', tail = style === 'percent' ? '%' : '';
+  if (typeof value === 'number' && !numberIsFinite(value)) {
+    return numberIsNaN(value) ? `${mark}NaN${tail}` : `${value < 0 ? '-' : ''}${mark}∞${tail}`;
+  }
+  const negative = value < 0 || objectIs(value, -0);
+  let digits = typeof value === 'bigint' ? `${negative ? -value : value}` : plainDigits(mathAbs(value));
+  if (style === 'percent') {
+    const dot = stringIndexOf(digits, '.'), fraction = dot < 0 ? '' : stringSlice(digits, dot + 1), whole = dot < 0 ? digits : stringSlice(digits, 0, dot);
+    const moved = stringPadEnd(fraction, 2, '0');
+    digits = `${NativeBigInt(whole + stringSlice(moved, 0, 2))}${moved.length > 2 ? `.${stringSlice(moved, 2)}` : ''}`;
+  }
+  const significant = digitOption(options, 'maximumSignificantDigits', 1, 21, undefined, boundary);
+  let parts;
+  if (significant !== undefined && typeof value === 'number') parts = stringSplit(plainDigits(+numberToPrecision(mathAbs(+digits), significant)), '.');
+  else parts = roundDigits(digits, lowest, highest);
+  let whole = stringPadStart(parts[0], digitOption(options, 'minimumIntegerDigits', 1, 21, 1, boundary), '0');
+  if (options.useGrouping !== false && options.useGrouping !== 'false') whole = groupThousands(whole);
+  return `${negative ? '-' : ''}${mark}${whole}${parts[1] ? `.${parts[1]}` : ''}${tail}`;
+}
+
+// ---- dates ------------------------------------------------------------------------------------------------
+
+const weekdayNames = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+const monthNames = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
+const dateParts = { __proto__: null, weekday: 1, era: 0, year: 1, month: 1, day: 1 };
+const timeParts = { __proto__: null, hour: 1, minute: 1, second: 1, fractionalSecondDigits: 0, dayPeriod: 0 };
+const dateGetters = objectCreate(null);
+for (const part of ['FullYear', 'Month', 'Date', 'Day', 'Hours', 'Minutes', 'Seconds']) {
+  dateGetters[`get${part}`] = uncurry(Date.prototype[`get${part}`]);
+  dateGetters[`getUTC${part}`] = uncurry(Date.prototype[`getUTC${part}`]);
+}
+
+function formatLocaleDate(date, locales, options, defaults, boundary) {
+  checkLocales(locales, boundary);
+  options = options === undefined || options === null ? {} : NativeObject(options);
+  let utc = false;
+  if (options.timeZone !== undefined) {
+    const zone = stringToUpperCase(`${options.timeZone}`);
+    if (zone !== 'UTC' && zone !== 'GMT' && zone !== 'ETC/UTC' && zone !== 'ETC/GMT') throw unsupported(`The time zone '${options.timeZone}'`, boundary);
+    utc = true;
+  }
+  const known = ['weekday', 'year', 'month', 'day', 'hour', 'minute', 'second', 'hour12', 'hourCycle', 'timeZone', 'dateStyle', 'timeStyle', 'localeMatcher', 'formatMatcher'];
+  const names = objectKeys(options);
+  for (let i = 0; i < names.length; ++i) {
+    if (!arrayIncludes(known, names[i]) && options[names[i]] !== undefined) throw unsupported(`The option ${names[i]}`, boundary);
+  }
+  if (numberIsNaN(dateGetTime(date))) return 'Invalid Date';
+  const part = (name) => dateGetters[`get${utc ? 'UTC' : ''}${name}`](date);
+  let { weekday, year, month, day, hour, minute, second } = options;
+  let joiner = ', ';
+  const { dateStyle, timeStyle } = options;
+  if (dateStyle !== undefined || timeStyle !== undefined) {
+    if (dateStyle === 'full') { weekday = 'long'; year = 'numeric'; month = 'long'; day = 'numeric'; joiner = ' at '; }
+    else if (dateStyle === 'long') { year = 'numeric'; month = 'long'; day = 'numeric'; joiner = ' at '; }
+    else if (dateStyle === 'medium') { year = 'numeric'; month = 'short'; day = 'numeric'; }
+    else if (dateStyle === 'short') { year = '2-digit'; month = 'numeric'; day = 'numeric'; }
+    if (timeStyle !== undefined) {
+      if (timeStyle === 'full' || timeStyle === 'long') throw unsupported(`The time style '${timeStyle}'`, boundary);
+      hour = 'numeric';
+      minute = '2-digit';
+      if (timeStyle === 'medium') second = '2-digit';
+    }
+  } else {
+    const hasDate = weekday ?? year ?? month ?? day, hasTime = hour ?? minute ?? second;
+    if ((defaults === 'date' && hasDate === undefined) || (defaults === 'all' && hasDate === undefined && hasTime === undefined)) {
+      year = month = day = 'numeric';
+    }
+    if ((defaults === 'time' && hasTime === undefined) || (defaults === 'all' && hasDate === undefined && hasTime === undefined)) {
+      hour = 'numeric';
+      minute = second = '2-digit';
+    }
+  }
+  const two = (number) => stringPadStart(`${number}`, 2, '0');
+  const yearText = year === undefined ? '' : year === '2-digit' ? two(part('FullYear') % 100) : `${part('FullYear')}`;
+  const dayText = day === undefined ? '' : day === '2-digit' ? two(part('Date')) : `${part('Date')}`;
+  const weekdayText = weekday === undefined ? '' : weekday === 'long' ? weekdayNames[part('Day')] : weekday === 'narrow' ? weekdayNames[part('Day')][0] : stringSlice(weekdayNames[part('Day')], 0, 3);
+  let dateText;
+  if (month === 'long' || month === 'short' || month === 'narrow') {
+    const full = monthNames[part('Month')], name = month === 'long' ? full : month === 'short' ? stringSlice(full, 0, 3) : full[0];
+    dateText = dayText === '' ? name : `${name} ${dayText}`;
+    if (yearText !== '') dateText += dayText === '' ? ` ${yearText}` : `, ${yearText}`;
+  } else {
+    const pieces = [];
+    if (month !== undefined) arrayPush(pieces, month === '2-digit' ? two(part('Month') + 1) : `${part('Month') + 1}`);
+    if (dayText !== '') arrayPush(pieces, dayText);
+    if (yearText !== '') arrayPush(pieces, yearText);
+    dateText = arrayJoin(pieces, '/');
+  }
+  if (weekdayText !== '') dateText = dateText === '' ? weekdayText : `${weekdayText}, ${dateText}`;
+  let timeText = '';
+  if (hour !== undefined || minute !== undefined || second !== undefined) {
+    const twelve = options.hour12 ?? (options.hourCycle === undefined || options.hourCycle === 'h12' || options.hourCycle === 'h11');
+    const pieces = [], hours = part('Hours');
+    if (hour !== undefined) {
+      const shown = twelve ? hours % 12 || 12 : hours;
+      arrayPush(pieces, hour === '2-digit' || !twelve ? two(shown) : `${shown}`);
+    }
+    if (minute !== undefined) arrayPush(pieces, hour === undefined && second === undefined ? `${part('Minutes')}` : two(part('Minutes')));
+    if (second !== undefined) arrayPush(pieces, minute === undefined ? `${part('Seconds')}` : two(part('Seconds')));
+    timeText = arrayJoin(pieces, ':');
+    if (hour !== undefined && twelve) timeText += hours < 12 ? ' AM' : ' PM';
+  }
+  if (dateText === '') return timeText;
+  return timeText === '' ? dateText : `${dateText}${joiner}${timeText}`;
+}
+
+method(Number.prototype, 'toLocaleString', function toLocaleString(locales, options) {
+  return formatLocaleNumber(numberValueOf(this), locales, options, toLocaleString);
+});
+method(BigInt.prototype, 'toLocaleString', function toLocaleString(locales, options) {
+  return formatLocaleNumber(bigintValueOf(this), locales, options, toLocaleString);
+});
+method(Date.prototype, 'toLocaleString', function toLocaleString(locales, options) {
+  return formatLocaleDate(this, locales, options, 'all', toLocaleString);
+});
+method(Date.prototype, 'toLocaleDateString', function toLocaleDateString(locales, options) {
+  return formatLocaleDate(this, locales, options, 'date', toLocaleDateString);
+});
+method(Date.prototype, 'toLocaleTimeString', function toLocaleTimeString(locales, options) {
+  return formatLocaleDate(this, locales, options, 'time', toLocaleTimeString);
+});
+for (const [prototype, name, plain] of [[String.prototype, 'toLocaleUpperCase', stringToUpperCase], [String.prototype, 'toLocaleLowerCase', stringToLowerCase]]) {
+  const changed = {
+    [name](locales) {
+      checkLocales(locales, changed[name]);
+      return plain(this);
+    },
+  };
+  method(prototype, name, changed[name]);
+}

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+// Private copies of the language's own functions, taken before any user code ran. The driver calls these
+// and never looks anything up on a prototype or a global that user code can change.
+//
+// uncurry(f)(self, ...args) is f.call(self, ...args) without the lookup of `call`.
+
+const uncurry = Function.prototype.bind.bind(Function.prototype.call);
+const getterOf = (prototype, key) => uncurry(Object.getOwnPropertyDescriptor(prototype, key).get);
+
+const {
+  apply: reflectApply, construct: reflectConstruct, ownKeys: reflectOwnKeys, getPrototypeOf, setPrototypeOf,
+  defineProperty, getOwnPropertyDescriptor, has: reflectHas, get: reflectGet,
+} = Reflect;
+const {
+  create: objectCreate, keys: objectKeys, freeze: objectFreeze, is: objectIs, assign: objectAssign,
+  isExtensible: objectIsExtensible, entries: objectEntries, getOwnPropertyNames, getOwnPropertySymbols,
+} = Object;
+const hasOwn = uncurry(Object.prototype.hasOwnProperty);
+const isEnumerable = uncurry(Object.prototype.propertyIsEnumerable);
+const objectPrototype = Object.prototype;
+const functionToString = uncurry(Function.prototype.toString);
+const functionBind = uncurry(Function.prototype.bind);
+const functionHasInstance = uncurry(Function.prototype[Symbol.hasInstance]);
+
+const NativeArray = Array, NativeObject = Object, NativeString = String, NativeNumber = Number, NativeBigInt = BigInt;
+const NativeMap = Map, NativeSet = Set, NativePromise = Promise, NativeDate = Date, NativeProxy = Proxy;
+const NativeRegExp = RegExp, NativeArrayBuffer = ArrayBuffer, NativeUint8Array = Uint8Array, NativeDataView = DataView;
+const NativeFloat64Array = Float64Array, NativeWeakMap = WeakMap, NativeWeakRef = WeakRef, NativeFunction = Function;
+const NativeError = Error, NativeTypeError = TypeError, NativeRangeError = RangeError, NativeSyntaxError = SyntaxError;
+const NativeDOMException = DOMException, NativeAggregateError = AggregateError, NativeBoolean = Boolean;
+const NativeSymbol = Symbol, nativeCaptureStackTrace = Error.captureStackTrace, nativeStack = getterOf(Error.prototype, 'stack');
+const symbolIterator = Symbol.iterator, symbolToStringTag = Symbol.toStringTag, symbolAsyncIterator = Symbol.asyncIterator;
+const symbolHasInstance = Symbol.hasInstance, symbolSpecies = Symbol.species;
+const symbolFor = Symbol.for, symbolToString = uncurry(Symbol.prototype.toString);
+const symbolDescription = getterOf(Symbol.prototype, 'description');
+
+const arrayIsArray = Array.isArray, arrayFrom = Array.from;
+const arrayPush = uncurry(Array.prototype.push), arrayPop = uncurry(Array.prototype.pop);
+const arrayShift = uncurry(Array.prototype.shift), arrayUnshift = uncurry(Array.prototype.unshift);
+const arrayJoin = uncurry(Array.prototype.join), arrayIndexOf = uncurry(Array.prototype.indexOf);
+const arrayIncludes = uncurry(Array.prototype.includes), arraySort = uncurry(Array.prototype.sort);
+const arrayReverse = uncurry(Array.prototype.reverse);
+const arrayValues = uncurry(Array.prototype.values);
+const arrayIteratorNext = uncurry(getPrototypeOf([].values()).next);
+
+const stringSlice = uncurry(String.prototype.slice), stringIndexOf = uncurry(String.prototype.indexOf);
+const stringLastIndexOf = uncurry(String.prototype.lastIndexOf), stringCharCodeAt = uncurry(String.prototype.charCodeAt);
+const stringCodePointAt = uncurry(String.prototype.codePointAt), stringSplit = uncurry(String.prototype.split);
+const stringReplaceAll = uncurry(String.prototype.replaceAll), stringStartsWith = uncurry(String.prototype.startsWith);
+const stringEndsWith = uncurry(String.prototype.endsWith), stringIncludes = uncurry(String.prototype.includes);
+const stringRepeat = uncurry(String.prototype.repeat), stringPadStart = uncurry(String.prototype.padStart);
+const stringPadEnd = uncurry(String.prototype.padEnd), stringTrim = uncurry(String.prototype.trim);
+const stringToLowerCase = uncurry(String.prototype.toLowerCase), stringToUpperCase = uncurry(String.prototype.toUpperCase);
+const stringToWellFormed = uncurry(String.prototype.toWellFormed), stringNormalize = uncurry(String.prototype.normalize);
+const stringFromCharCode = String.fromCharCode, stringFromCodePoint = String.fromCodePoint;
+const stringValueOf = uncurry(String.prototype.valueOf);
+
+const numberValueOf = uncurry(Number.prototype.valueOf), booleanValueOf = uncurry(Boolean.prototype.valueOf);
+const bigintValueOf = uncurry(BigInt.prototype.valueOf), symbolValueOf = uncurry(Symbol.prototype.valueOf);
+const numberToString = uncurry(Number.prototype.toString), numberToFixed = uncurry(Number.prototype.toFixed);
+const numberToPrecision = uncurry(Number.prototype.toPrecision);
+const numberIsInteger = Number.isInteger, numberIsSafeInteger = Number.isSafeInteger, numberIsNaN = Number.isNaN;
+const numberIsFinite = Number.isFinite;
+const numberParseInt = parseInt, numberParseFloat = parseFloat;
+const { floor: mathFloor, min: mathMin, max: mathMax, round: mathRound, sqrt: mathSqrt, trunc: mathTrunc, abs: mathAbs } = Math;
+
+const mapGet = uncurry(Map.prototype.get), mapSet = uncurry(Map.prototype.set), mapHas = uncurry(Map.prototype.has);
+const mapDelete = uncurry(Map.prototype.delete), mapForEach = uncurry(Map.prototype.forEach);
+const mapSize = getterOf(Map.prototype, 'size');
+const setHas = uncurry(Set.prototype.has), setAdd = uncurry(Set.prototype.add), setForEach = uncurry(Set.prototype.forEach);
+const setDelete = uncurry(Set.prototype.delete), setSize = getterOf(Set.prototype, 'size');
+const weakMapGet = uncurry(WeakMap.prototype.get), weakMapSet = uncurry(WeakMap.prototype.set);
+const weakMapHas = uncurry(WeakMap.prototype.has), weakRefDeref = uncurry(WeakRef.prototype.deref);
+
+const promiseThen = uncurry(Promise.prototype.then);
+const promiseResolve = Promise.resolve.bind(Promise), promiseReject = Promise.reject.bind(Promise);
+const dateNow = Date.now, dateGetTime = uncurry(Date.prototype.getTime), dateToISOString = uncurry(Date.prototype.toISOString);
+const regexpTest = uncurry(RegExp.prototype.test), regexpExec = uncurry(RegExp.prototype.exec);
+const regexpSource = getterOf(RegExp.prototype, 'source'), regexpFlags = getterOf(RegExp.prototype, 'flags');
+
+const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype);
+const typedArrayLength = getterOf(typedArrayPrototype, 'length'), typedArrayBuffer = getterOf(typedArrayPrototype, 'buffer');
+const typedArrayByteOffset = getterOf(typedArrayPrototype, 'byteOffset');
+const typedArrayByteLength = getterOf(typedArrayPrototype, 'byteLength');
+const typedArrayTag = getterOf(typedArrayPrototype, symbolToStringTag);
+const typedArraySet = uncurry(typedArrayPrototype.set), typedArraySubarray = uncurry(typedArrayPrototype.subarray);
+const typedArraySlice = uncurry(typedArrayPrototype.slice), typedArrayFill = uncurry(typedArrayPrototype.fill);
+const typedArrayIndexOf = uncurry(typedArrayPrototype.indexOf);
+const dataViewBuffer = getterOf(DataView.prototype, 'buffer'), dataViewByteOffset = getterOf(DataView.prototype, 'byteOffset');
+const dataViewByteLength = getterOf(DataView.prototype, 'byteLength');
+const arrayBufferByteLength = getterOf(ArrayBuffer.prototype, 'byteLength');
+const arrayBufferSlice = uncurry(ArrayBuffer.prototype.slice), arrayBufferIsView = ArrayBuffer.isView;
+const arrayBufferTransfer = uncurry(ArrayBuffer.prototype.transfer);
+const uint8ToBase64 = uncurry(Uint8Array.prototype.toBase64), uint8ToHex = uncurry(Uint8Array.prototype.toHex);
+
+const { stringify: jsonStringify, parse: jsonParse } = JSON;
+const { performance: _enginePerformance } = globalThis;
+
+/// Sets a property without running setters that user code put on a prototype.
+function put(target, key, value, enumerable = true) {
+  defineProperty(target, key, { __proto__: null, value, writable: true, enumerable, configurable: true });
+}
+
+/// A function for a public object: not enumerable, named as its key, as built-in methods are.
+function method(target, name, fn) {
+  defineProperty(fn, 'name', { __proto__: null, value: typeof name === 'symbol' ? `[${symbolDescription(name)}]` : name,
+                               configurable: true });
+  put(target, name, fn, false);
+}
+
+/// `error` without the driver's own frames: the trace starts at whoever called `boundary`.
+function atCaller(error, boundary) {
+  captureStackTrace(error, boundary);  // errors.js
+  return error;
+}
+
+/// A TypeError as Node words and codes them.
+function typeError(code, message, boundary) {
+  const error = new NativeTypeError(message);
+  put(error, 'code', code);
+  return atCaller(error, boundary);
+}
+
+function isObject(value) {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+// Those array methods that ask an array for its constructor are written out: user code may have changed it.
+
+function arraySlice(list, from = 0, to = list.length) {
+  const out = [];
+  for (let i = from; i < to; ++i) arrayPush(out, list[i]);
+  return out;
+}
+
+function arrayMap(list, fn) {
+  const out = [];
+  for (let i = 0; i < list.length; ++i) arrayPush(out, fn(list[i], i));
+  return out;
+}
+
+function arrayFilter(list, keep) {
+  const out = [];
+  for (let i = 0; i < list.length; ++i) if (keep(list[i])) arrayPush(out, list[i]);
+  return out;
+}
+
+function arrayConcat(first, second) {
+  const out = arraySlice(first);
+  for (let i = 0; i < second.length; ++i) arrayPush(out, second[i]);
+  return out;
+}
+
+function arrayRemoveAt(list, index) {
+  for (let i = index; i + 1 < list.length; ++i) list[i] = list[i + 1];
+  arrayPop(list);
+}

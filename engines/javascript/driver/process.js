@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+// process: what the run was given (environment, arguments, directory) and how it ends.
+
+let environment, argumentList, exitCode, exitListeners;
+const kArmExit = 4, kArmUncaught = 8;
+
+function currentEnvironment() {
+  if (environment === undefined) environment = jsonParse(host.environment());
+  return environment;
+}
+
+function checkedExitCode(code, boundary) {
+  if (code === undefined || code === null) return undefined;
+  const number = typeof code === 'string' && code !== '' ? +code : code;
+  if (typeof number !== 'number' || !numberIsInteger(number)) {
+    throw typeError('ERR_INVALID_ARG_TYPE', `The "code" argument must be of type number. Received ${received(code)}`, boundary);
+  }
+  return number;
+}
+
+function outputStream(fd) {
+  const write = (chunk, encoding, done) => {
+    if (typeof chunk === 'string') {
+      host.write(fd, chunk);
+    } else {
+      const bytes = bytesOf(chunk);
+      if (bytes === null) {
+        throw typeError('ERR_INVALID_ARG_TYPE',
+          `The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView. Received ${received(chunk)}`, write);
+      }
+      host.writeBytes(fd, typedArrayBuffer(bytes), typedArrayByteOffset(bytes), typedArrayLength(bytes));
+    }
+    const callback = typeof encoding === 'function' ? encoding : done;
+    if (typeof callback === 'function') nextTick(callback);
+    return true;
+  };
+  const emitter = new EventEmitter();
+  put(emitter, 'fd', fd);
+  put(emitter, 'isTTY', false);
+  put(emitter, 'writable', true);
+  method(emitter, 'write', write);
+  method(emitter, 'end', (chunk) => { if (chunk !== undefined && chunk !== null) write(chunk); return emitter; });
+  method(emitter, 'cork', () => {});
+  method(emitter, 'uncork', () => {});
+  return emitter;
+}
+
+/// Standard input as a stream of few words: it can be read whole, by line events, or with for await.
+function inputStream() {
+  const stream = new EventEmitter();
+  let encoding = null, started = false;
+  put(stream, 'fd', 0);
+  put(stream, 'isTTY', false);
+  put(stream, 'readable', true);
+  const start = () => {
+    if (started) return;
+    started = true;
+    setImmediate(() => {
+      const data = fs.readFileSync(0, encoding ?? undefined);
+      if (data.length > 0) stream.emit('data', data);
+      stream.emit('end');
+      stream.emit('close');
+    });
+  };
+  const on = stream.on;
+  method(stream, 'on', function (event, listener) {
+    reflectApply(on, stream, [event, listener]);
+    if (event === 'data' || event === 'end' || event === 'readable') start();
+    return stream;
+  });
+  method(stream, 'addListener', stream.on);
+  method(stream, 'setEncoding', (name) => { encoding = name ?? 'utf8'; return stream; });
+  method(stream, 'resume', () => { start(); return stream; });
+  method(stream, 'pause', () => stream);
+  method(stream, 'read', () => { const data = fs.readFileSync(0, encoding ?? undefined); return data.length > 0 ? data : null; });
+  method(stream, symbolAsyncIterator, async function* () {
+    const data = fs.readFileSync(0, encoding ?? undefined);
+    if (data.length > 0) yield data;
+  });
+  return stream;
+}
+
+const processObject = {};
+
+function makeProcess() {
+  const lazy = (name, make) => {
+    let made;
+    defineProperty(processObject, name, {
+      __proto__: null, enumerable: true, configurable: true,
+      get() { return made ??= make(); },
+      set(value) { put(processObject, name, value); },
+    });
+  };
+  setPrototypeOf(processObject, objectCreate(EventEmitter.prototype));
+  put(getPrototypeOf(processObject), 'constructor', { process: class process {} }.process, false);
+  put(processObject, symbolToStringTag, 'process', false);
+  put(processObject, 'title', 'sandbox');
+  put(processObject, 'version', 'v22.0.0');
+  put(processObject, 'versions', { quickjs: host.engineVersion });
+  put(processObject, 'arch', 'wasm32');
+  put(processObject, 'platform', 'linux');
+  put(processObject, 'pid', 1);
+  put(processObject, 'ppid', 0);
+  put(processObject, 'execPath', '/usr/bin/javascript');
+  put(processObject, 'execArgv', []);
+  put(processObject, 'release', { name: 'sandbox-workers' });
+  defineProperty(processObject, 'env', {
+    __proto__: null, enumerable: true, configurable: true,
+    get() { return currentEnvironment(); },
+    set(value) { environment = value; },
+  });
+  defineProperty(processObject, 'argv', {
+    __proto__: null, enumerable: true, configurable: true,
+    get() { return argumentList ??= jsonParse(host.argumentList()); },
+    set(value) { argumentList = value; },
+  });
+  defineProperty(processObject, 'exitCode', {
+    __proto__: null, enumerable: true, configurable: true,
+    get() { return exitCode; },
+    set(code) { exitCode = checkedExitCode(code); host.setExitCode(exitCode ?? 0); },
+  });
+  lazy('stdout', () => outputStream(1));
+  lazy('stderr', () => outputStream(2));
+  lazy('stdin', inputStream);
+
+  const methods = {
+    cwd() { return host.cwd(); },
+    chdir(path) {
+      checkPath(path, 'directory', chdir);
+      const status = host.chdir(pathText(path));
+      if (status < 0) throw systemError(status, 'chdir', host.cwd(), chdir, pathText(path));
+    },
+    exit(code) {
+      const status = checkedExitCode(code, methods.exit) ?? exitCode ?? 0;
+      runExitListeners(status);
+      host.exit(status);
+    },
+    abort() { host.exit(134); },
+    reallyExit(code) { host.exit(code ?? 0); },
+    nextTick,
+    hrtime(previous) {
+      const now = host.now() * 1e6, seconds = mathFloor(now / 1e9), nanos = mathFloor(now % 1e9);
+      if (previous === undefined) return [seconds, nanos];
+      let s = seconds - previous[0], n = nanos - previous[1];
+      if (n < 0) { --s; n += 1e9; }
+      return [s, n];
+    },
+    uptime() { return (host.now() - host.runStart()) / 1000; },
+    memoryUsage() {
+      const size = host.memorySize(), used = host.memoryUsed();
+      return { rss: size, heapTotal: size, heapUsed: used, external: 0, arrayBuffers: 0 };
+    },
+    cpuUsage() { return { user: mathRound((host.now() - host.runStart()) * 1000), system: 0 }; },
+    umask() { return 0o22; },
+    getuid() { return 0; },
+    getgid() { return 0; },
+    emitWarning(warning) {
+      printLine(2, `(node) ${isErrorLike(warning) ? errorToText(warning) : `Warning: ${warning}`}`);
+    },
+    kill(pid) { if (pid === 1) host.exit(143); throw systemError(-71, 'kill', undefined, methods.kill); },
+    getBuiltinModule(name) { return hasBuiltin(name) ? require(name) : undefined; },
+  };
+  const chdir = methods.chdir;
+  for (const name of objectKeys(methods)) method(processObject, name, methods[name]);
+  method(methods.hrtime, 'bigint', () => NativeBigInt(mathFloor(host.now() * 1e6)));
+  method(methods.memoryUsage, 'rss', () => host.memorySize());
+
+  // Listeners for the end of the run, and for errors nobody caught, need the host's attention.
+  for (const name of ['on', 'addListener', 'once', 'prependListener']) {
+    const original = EventEmitter.prototype[name];
+    method(processObject, name, function (event, listener) {
+      reflectApply(original, processObject, [event, listener]);
+      if (event === 'exit' || event === 'beforeExit') host.arm(kArmExit);
+      if (event === 'uncaughtException' || event === 'unhandledRejection') host.arm(kArmUncaught);
+      return processObject;
+    });
+  }
+}
+
+let exiting = false;
+function runExitListeners(code) {
+  if (exiting) return;
+  exiting = true;
+  try {
+    emitEvent(processObject, 'exit', [code]);
+  } finally {
+    exiting = false;
+  }
+}
+
+/// At the end of a one-shot run: 'beforeExit' may arm more work, 'exit' may not.
+function runBeforeExit() { emitEvent(processObject, 'beforeExit', [exitCode ?? 0]); }
+
+/// Gives an error that nothing caught to the user's own handlers. True when there was one.
+function offerUncaught(kind, error, promise) {
+  if (kind === 1 && emitEvent(processObject, 'unhandledRejection', [error, promise])) return true;
+  return emitEvent(processObject, 'uncaughtException', [error, kind === 1 ? 'unhandledRejection' : 'uncaughtException']);
+}
+
+/// What belongs to one run starts anew in the next.
+function resetRun() {
+  environment = undefined;
+  argumentList = undefined;
+  exitCode = undefined;
+  groupIndent = '';
+}
