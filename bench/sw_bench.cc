@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Names and meaning: README.md beside this file. Native interpreters are run in turn with the guests, so that
+// ratios hold although the machine's speed drifts.
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <boost/process.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "cli/host.h"
+#include "engine/all_languages.h"
+#include "engine/engine.h"
+#include "wasm/guest_thread.h"
+
+namespace sw {
+namespace {
+
+namespace fs = std::filesystem;
+namespace process = boost::process;
+
+[[noreturn]] void fail(const std::string& message) {
+  fmt::print(stderr, "sw_bench: {}\n", message);
+  std::exit(1);
+}
+
+template <class T>
+T must(Result<T> result) {
+  if (!result.ok()) fail(result.error().message);
+  return *std::move(result);
+}
+
+struct Native {
+  std::string program;
+  std::vector<std::string> do_nothing;
+  std::vector<std::string> print_one;
+  std::string ending;  // of the programs' files
+};
+
+const std::map<std::string, Native>& natives() {
+  static const std::map<std::string, Native> all = {
+      {"javascript", {"node", {"-e", "1"}, {"-e", "console.log(1)"}, ".js"}},
+      {"python", {"python3", {"-c", "pass"}, {"-c", "print(1)"}, ".py"}},
+  };
+  return all;
+}
+
+/// Runs a program to its end and returns what it printed.
+std::string run_process(const fs::path& program, const std::vector<std::string>& arguments) {
+  process::ipstream out;
+  process::child child(program.native(), process::args(arguments),
+                       process::std_in<process::null, process::std_out> out);
+  std::string text(std::istreambuf_iterator<char>(out), {});
+  child.wait();
+  if (child.exit_code() != 0) fail(fmt::format("{} ended with {}", program.native(), child.exit_code()));
+  return text;
+}
+
+fs::path find_program(const std::string& name) {
+  const auto path = process::search_path(name);
+  if (path.empty()) fail(name + " is not installed");
+  return path.native();
+}
+
+std::int64_t page_faults() {
+  rusage usage = {};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_minflt + usage.ru_majflt;
+}
+
+engine::RunRequest request_for(std::string code) {
+  engine::RunRequest request;
+  request.code = std::move(code);
+  request.limits.wall_max = std::chrono::minutes(10);
+  return request;
+}
+
+engine::Outcome run_in_sandbox(engine::StatelessRunner& runner, const engine::RunRequest& request,
+                               wasi::BufferSink& sink) {
+  engine::Outcome outcome = must(runner.run(request, sink));
+  if (outcome.error) fail(fmt::format("{}: {}", outcome.error->name, outcome.error->message));
+  return outcome;
+}
+
+void fresh(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const std::string& code) {
+  engine::StatelessRunner runner(engine);
+  const engine::RunRequest request = request_for(code);
+  wasi::BufferSink sink;
+  for (int i = 0; i < 20; ++i) run_in_sandbox(runner, request, sink);
+  const std::int64_t faults = page_faults();
+  std::uint64_t pages = 0;
+  for (auto _ : state) pages += run_in_sandbox(runner, request, sink).usage.pages_written;
+  const auto runs = static_cast<double>(state.iterations());
+  state.counters["pages_put_back"] = static_cast<double>(pages) / runs;
+  state.counters["page_faults"] = static_cast<double>(page_faults() - faults) / runs;
+}
+
+/// A fresh instance per run, as after a run that cannot be kept: what keeping the instance saves.
+void fresh_instance(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine) {
+  const engine::RunRequest request = request_for("1+1");
+  wasi::BufferSink sink;
+  const std::int64_t faults = page_faults();
+  for (auto _ : state) {
+    engine::StatelessRunner runner(engine);
+    run_in_sandbox(runner, request, sink);
+  }
+  state.counters["page_faults"] =
+      static_cast<double>(page_faults() - faults) / static_cast<double>(state.iterations());
+}
+
+void start_process(benchmark::State& state, const fs::path& program, const std::vector<std::string>& arguments) {
+  for (auto _ : state) benchmark::DoNotOptimize(run_process(program, arguments));
+}
+
+/// "MILLISECONDS RESULT", as the programs print it.
+struct Measured {
+  double milliseconds = 0;
+  std::string result;
+};
+
+Measured parse(const std::string& text) {
+  Measured measured;
+  std::istringstream words(text);
+  words >> measured.milliseconds >> measured.result;
+  if (measured.result.empty()) fail("a program printed: " + text);
+  return measured;
+}
+
+void guest_program(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const Native& native,
+                   const fs::path& file) {
+  const engine::RunRequest request = request_for(must(read_text_file(file)));
+  const fs::path interpreter = find_program(native.program);
+  const bool has_jit = native.program == "node";
+  double native_ms = 0;
+  double without_jit_ms = 0;
+  double guest_ms = 0;
+  for (auto _ : state) {
+    engine::StatelessRunner runner(engine);
+    wasi::BufferSink sink;
+    run_in_sandbox(runner, request, sink);
+    const Measured in_guest = parse(sink.out);
+    const Measured natively = parse(run_process(interpreter, {file.native()}));
+    if (in_guest.result != natively.result) fail(fmt::format("{}: guest and native differ", file.native()));
+    if (has_jit) without_jit_ms += parse(run_process(interpreter, {"--jitless", file.native()})).milliseconds;
+    guest_ms += in_guest.milliseconds;
+    native_ms += natively.milliseconds;
+    state.SetIterationTime(in_guest.milliseconds / 1e3);
+  }
+  const auto runs = static_cast<double>(state.iterations());
+  state.counters["native_ms"] = native_ms / runs;
+  state.counters["times_native"] = guest_ms / native_ms;
+  if (has_jit) state.counters["times_jitless"] = guest_ms / without_jit_ms;
+}
+
+void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::path& own_program) {
+  const std::string& language = engine->manifest().language;
+  const Native& native = natives().at(language);
+  benchmark::RegisterBenchmark(("fresh/" + language).c_str(), [=](benchmark::State& s) {
+    fresh(s, engine, "1+1");
+  })->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(("fresh_instance/" + language).c_str(), [=](benchmark::State& s) {
+    fresh_instance(s, engine);
+  })->Unit(benchmark::kMillisecond);
+  if (language == "python") {
+    benchmark::RegisterBenchmark("fresh_pandas/python", [=](benchmark::State& s) {
+      fresh(s, engine, "import pandas");
+    })->Unit(benchmark::kMillisecond);
+  }
+  benchmark::RegisterBenchmark(
+      ("native_start/" + language).c_str(),
+      [=](benchmark::State& s) { start_process(s, find_program(native.program), native.do_nothing); })
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+  benchmark::RegisterBenchmark(
+      ("process/" + language).c_str(),
+      [=](benchmark::State& s) {
+        start_process(s, own_program, {"run", "-l", language, native.print_one[0], native.print_one[1]});
+      })
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+  benchmark::RegisterBenchmark(
+      ("native_process/" + language).c_str(),
+      [=](benchmark::State& s) { start_process(s, find_program(native.program), native.print_one); })
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+  for (const char* name : {"fib", "loops", "dict", "string", "json", "sort", "regex"}) {
+    const fs::path file = fs::path(SW_BENCH_PROGRAMS) / fmt::format("run_{}{}", name, native.ending);
+    benchmark::RegisterBenchmark(fmt::format("guest/{}/{}", language, name).c_str(),
+                                 [=](benchmark::State& s) { guest_program(s, engine, native, file); })
+        ->Unit(benchmark::kMillisecond)
+        ->UseManualTime()
+        ->Iterations(3);
+  }
+}
+
+int run(int argc, char** argv) {
+  const fs::path own_program = fs::canonical("/proc/self/exe").parent_path() / "sandbox-workers";
+  const auto host = must(cli::Host::create());
+  for (auto& language : must(engine::all_languages())) {
+    register_language(must(host->load(std::move(language))), own_program);
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  const auto ran = wasm::run_on_guest_thread(host->wasm().options(), [] { benchmark::RunSpecifiedBenchmarks(); });
+  benchmark::ClearRegisteredBenchmarks();  // they hold engines, which must go before the host
+  return ran.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace sw
+
+int main(int argc, char** argv) { return sw::run(argc, argv); }

@@ -1,0 +1,318 @@
+# SPDX-FileCopyrightText: The sandbox-workers authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a user meets it: the real program, real interpreters.
+
+usage: run_test.py PROGRAM
+"""
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+BOUND_S = 120
+
+
+def run(*arguments, stdin=b"", env=None, cwd=None):
+    done = subprocess.run([PROGRAM, *arguments], input=stdin, capture_output=True, timeout=BOUND_S, check=False,
+                          env={**os.environ, **(env or {})}, cwd=cwd)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def one_line(text):
+    return text.count("\n") == 1 and text.startswith("sandbox-workers: ")
+
+
+class Languages(unittest.TestCase):
+    """What every language must do: (language, ending of its files, programs)."""
+
+    PROGRAMS = {
+        "python": dict(
+            ending=".py", interpreter="python3", hello="print('hi')", value="[1, 'a']", value_shown='[1,"a"]',
+            fail="raise ValueError('no')", error="ValueError: no", exit="import sys; sys.exit(7)",
+            loop="print('step', flush=True)\nwhile True: pass",
+            stubborn="while True:\n  try:\n    while True: pass\n  except BaseException: pass",
+            hungry="x = []\nwhile True: x.append(bytearray(1 << 20))",
+            echo="import sys; print(sys.stdin.read().upper())", env="import os; print(os.environ['K'])",
+            args="import sys; print(sys.argv[1:])", args_shown="['a', '-b']",
+            write="open('/workspace/out.txt', 'w').write('new'); None", sleep="import time; time.sleep(3600)"),
+        "javascript": dict(
+            ending=".js", interpreter="node", hello="console.log('hi')", value="[1, 'a']", value_shown='[1,"a"]',
+            fail="throw new TypeError('no')", error="TypeError: no", exit="process.exit(7)",
+            loop="console.log('step'); for (;;);", stubborn="for (;;) { try { for (;;); } catch {} }",
+            hungry="const x = []; for (;;) x.push(new Uint8Array(1 << 20).fill(1))",
+            echo="console.log(fs.readFileSync(0, 'utf8').toUpperCase())", env="console.log(process.env.K)",
+            args="console.log(JSON.stringify(process.argv.slice(2)))", args_shown='["a","-b"]',
+            write="fs.writeFileSync('/workspace/out.txt', 'new'); undefined",
+            sleep="await new Promise(done => setTimeout(done, 3.6e6))"),
+    }
+
+    def each(self):
+        for language, programs in self.PROGRAMS.items():
+            with self.subTest(language):
+                yield language, programs
+
+    def test_output_then_value(self):
+        for language, p in self.each():
+            self.assertEqual(run("run", "-l", language, "-c", p["hello"] + "\n" + p["value"]),
+                             (0, "hi\n" + p["value_shown"] + "\n", ""))
+
+    def test_an_uncaught_error_is_status_1_with_the_traceback_on_stderr(self):
+        for language, p in self.each():
+            status, out, err = run("run", "-l", language, "-c", p["hello"] + "\n" + p["fail"])
+            self.assertEqual((status, out), (1, "hi\n"))
+            self.assertIn(p["error"], err)
+
+    def test_exit_status_is_the_programs(self):
+        for language, p in self.each():
+            self.assertEqual(run("run", "-l", language, "-c", p["exit"])[0], 7)
+
+    def test_the_time_limit_is_status_124_and_keeps_the_output(self):
+        for language, p in self.each():
+            status, out, err = run("run", "-l", language, "--timeout", "300ms", "-c", p["loop"])
+            self.assertEqual((status, out), (124, "step\n"))
+            self.assertIn("time limit of 0.3 s", err)
+
+    def test_a_program_that_swallows_the_interruption_is_ended(self):
+        for language, p in self.each():
+            begin = time.monotonic()
+            self.assertEqual(run("run", "-l", language, "--timeout", "300ms", "-c", p["stubborn"])[0], 124)
+            self.assertLess(time.monotonic() - begin, 60)
+
+    def test_sleeping_counts_as_time(self):
+        for language, p in self.each():
+            self.assertEqual(run("run", "-l", language, "--timeout", "200ms", "-c", p["sleep"])[0], 124)
+
+    def test_the_memory_limit_is_status_137(self):
+        for language, p in self.each():
+            self.assertEqual(run("run", "-l", language, "--memory", "200M", "-c", p["hungry"])[0], 137)
+
+    def test_stdin_environment_and_arguments(self):
+        for language, p in self.each():
+            self.assertEqual(run("run", "-l", language, "--stdin", "-", "-c", p["echo"], stdin=b"abc")[1], "ABC\n")
+            self.assertEqual(run("run", "-l", language, "-c", p["env"], "--env", "K=a=b")[1], "a=b\n")
+            self.assertEqual(run("run", "-l", language, "-c", p["args"], "--", "a", "-b")[1], p["args_shown"] + "\n")
+
+    def test_language_by_ending_and_by_first_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for language, p in self.each():
+                file = pathlib.Path(folder, "program" + p["ending"])
+                file.write_text(p["hello"])
+                self.assertEqual(run("run", str(file)), (0, "hi\n", ""))
+                script = pathlib.Path(folder, "script")
+                script.write_text(f"#!/usr/bin/env {p['interpreter']}\n{p['hello']}\n")
+                self.assertEqual(run("run", str(script)), (0, "hi\n", ""))
+                self.assertEqual(run("run", "-", stdin=script.read_bytes()), (0, "hi\n", ""))
+
+    def test_the_workspace_is_written_back_only_when_the_run_ended_well(self):
+        for language, p in self.each():
+            with tempfile.TemporaryDirectory() as folder:
+                out = pathlib.Path(folder, "out.txt")
+                out.write_text("old")
+                self.assertEqual(run("run", "-l", language, "--workspace", folder, "-c",
+                                     p["write"] + "\n" + p["fail"])[0], 1)
+                self.assertEqual(out.read_text(), "old")
+                self.assertEqual(run("run", "-l", language, "--workspace", folder, "-c", p["write"])[0], 0)
+                self.assertEqual(out.read_text(), "new")
+
+    def test_a_folder_with_a_main_program_is_a_program(self):
+        for language, p in self.each():
+            with tempfile.TemporaryDirectory() as folder:
+                pathlib.Path(folder, "main" + p["ending"]).write_text(p["write"])
+                self.assertEqual(run("run", folder)[0], 0)
+                self.assertEqual(pathlib.Path(folder, "out.txt").read_text(), "new")
+
+    def test_json_has_the_protocols_fields(self):
+        for language, p in self.each():
+            status, out, err = run("run", "-l", language, "--json", "-c", p["hello"] + "\n" + p["value"])
+            result = json.loads(out)
+            self.assertEqual((status, err), (0, ""))
+            self.assertEqual(result["logs"], {"stdout": ["hi"], "stderr": []})
+            self.assertEqual(result["results"], [{"json": [1, "a"]}])
+            self.assertEqual(result["language"], language)
+            self.assertGreater(result["usage"]["memoryBytes"], 0)
+            status, out, _ = run("run", "-l", language, "--json", "-c", p["fail"])
+            result = json.loads(out)
+            self.assertEqual((status, result["results"]), (1, []))
+            name, message = p["error"].split(": ")
+            self.assertEqual((result["error"]["name"], result["error"]["message"]), (name, message))
+            self.assertEqual(result["error"]["lineNumber"], 1)
+
+    def test_endless_output_is_bounded_in_json(self):
+        loops = {"python": "while True: print('spam')", "javascript": "for (;;) console.log('spam')"}
+        for language, _ in self.each():
+            status, out, _ = run("run", "-l", language, "--json", "--timeout", "1s", "-c", loops[language])
+            self.assertEqual(status, 124)
+            self.assertTrue(json.loads(out)["usage"]["outputTruncated"])
+            self.assertLess(len(out), 4_000_000)
+
+    def test_output_is_passed_on_as_it_is_printed(self):
+        for language, p in self.each():
+            with subprocess.Popen([PROGRAM, "run", "-l", language, "--timeout", "none", "-c", p["loop"]],
+                                  stdout=subprocess.PIPE) as child:
+                self.assertEqual(child.stdout.readline(), b"step\n")  # it never ends by itself
+                child.send_signal(signal.SIGINT)
+                self.assertEqual(child.wait(BOUND_S), 130)
+
+    def test_hostile_sources_get_an_answer(self):
+        for language, p in self.each():
+            for code in ("\x01\x02\x03", "(" * 10000, "[" * 200000, "a" * 100000, "\ufeff" + p["hello"]):
+                status, _, err = run("run", "-l", language, "-", stdin=code.encode())
+                self.assertIn(status, (0, 1), code[:10])
+                self.assertLess(len(err), 200_000)
+
+
+class BadInput(unittest.TestCase):
+    def refused(self, *arguments, stdin=b"", says):
+        status, out, err = run(*arguments, stdin=stdin)
+        self.assertEqual((status, out), (2, ""), err)
+        self.assertTrue(one_line(err), err)
+        self.assertIn(says, err)
+
+    def test_one_clear_line_and_status_2(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plain = pathlib.Path(folder, "plain")
+            plain.write_text("1")
+            self.refused("run", "-l", "cobol", "-c", "1", says="unknown language 'cobol'; there are javascript, python")
+            self.refused("run", "-c", "1", says="-l")
+            self.refused("run", str(plain), says="cannot tell the language")
+            self.refused("run", folder, says="has no main program")
+            self.refused("run", "-l", "python", "-c", "", says="Non-empty code")
+            self.refused("run", "-l", "python", "-c", " \n", says="Non-empty code")
+            self.refused("run", "-l", "python", says="nothing to run")
+            self.refused("run", "-l", "python", str(plain) + ".py", says="No such file")
+            self.refused("run", "-l", "python", "-", stdin=bytes(range(256)), says="not valid UTF-8")
+            self.refused("run", "-l", "python", "-", stdin=b"x = '\xff'", says="(byte 5)")
+            self.refused("run", "-l", "python", "-", stdin=b"#" * (10 << 20), says="the limit is")
+            self.refused("run", "-l", "python", "-c", "1", "--env", "K", says="NAME=value")
+            self.refused("run", "-l", "python", "-c", "1", "--env", "=v", says="environment variable")
+            self.refused("run", "-l", "python", "-c", "1", "--timeout", "soon", says="no duration")
+            self.refused("run", "-l", "python", "-c", "1", "--memory", "9G", says="no size")
+            self.refused("run", "-l", "python", "-c", "1", "--workspace", folder + "/absent", says="absent")
+            self.refused("run", "-l", "python", "-c", "1", "--stdin", folder + "/absent", says="absent")
+
+    def test_wrong_options_are_status_2(self):
+        for arguments in (["--frobnicate"], ["run", "--frobnicate"], ["frobnicate"], []):
+            self.assertEqual(run(*arguments)[0], 2, arguments)
+
+
+class Streams(unittest.TestCase):
+    def test_a_reader_that_goes_away_ends_the_program(self):
+        with subprocess.Popen([PROGRAM, "run", "-l", "python", "-c", "while True: print('x')"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as child:
+            child.stdout.readline()
+            child.stdout.close()
+            self.assertNotEqual(child.wait(BOUND_S), 0)
+
+    def test_bytes_pass_unchanged(self):
+        done = subprocess.run([PROGRAM, "run", "-l", "python", "-c",
+                               "import sys; sys.stdout.buffer.write(bytes(range(256))); None"],
+                              capture_output=True, timeout=BOUND_S, check=True)
+        self.assertEqual(done.stdout, bytes(range(256)))
+
+
+class Cache(unittest.TestCase):
+    """Baking in a cache of its own; the package is taken from the user's so that no registry is asked."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.cache = pathlib.Path(self.folder.name, "cache")
+        user = pathlib.Path(os.environ.get("SANDBOX_WORKERS_CACHE") or pathlib.Path(
+            os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "sandbox-workers"))
+        run("bake", "javascript")
+        (self.cache / "artifacts").mkdir(parents=True)
+        self.cache.chmod(0o700)
+        (self.cache / "artifacts").chmod(0o700)
+        for package in (user / "artifacts").glob("package-javascript-*"):
+            shutil.copytree(package, self.cache / "artifacts" / package.name)
+        self.env = {"SANDBOX_WORKERS_CACHE": str(self.cache)}
+
+    def engines(self):
+        status, out, _ = run("engines", "--json", env=self.env)
+        self.assertEqual(status, 0)
+        return {engine["language"]: engine for engine in json.loads(out)}
+
+    def test_engines_says_what_is_baked(self):
+        before = self.engines()["javascript"]
+        self.assertFalse(before["baked"])
+        self.assertGreater(before["packageBytes"], 0)
+        self.assertEqual(run("bake", "javascript", env=self.env)[0], 0)
+        after = self.engines()["javascript"]
+        self.assertTrue(after["baked"])
+        self.assertGreater(after["codeBytes"], 0)
+        self.assertGreater(after["imageBytes"], 0)
+        self.assertIn("javascript", run("engines", env=self.env)[1])
+
+    def test_two_bakes_at_once(self):
+        children = [subprocess.Popen([PROGRAM, "bake", "javascript"], env={**os.environ, **self.env},
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
+        builds = set()
+        for child in children:
+            out, err = child.communicate(timeout=BOUND_S)
+            self.assertEqual(child.returncode, 0, err)
+            builds.add(out)
+        self.assertEqual(len(builds), 1)
+        left = [path.name for path in (self.cache / "artifacts").iterdir() if path.is_dir()]
+        self.assertEqual(sorted(name.split("-")[0] for name in left), ["code", "image", "package"])
+
+    def test_a_bake_that_was_killed_is_done_again(self):
+        child = subprocess.Popen([PROGRAM, "bake", "javascript"], env={**os.environ, **self.env},
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + BOUND_S
+        while not any((self.cache / "artifacts").glob(".making-*")) and child.poll() is None:
+            self.assertLess(time.monotonic(), deadline)
+        child.kill()
+        child.wait()
+        self.assertEqual(run("run", "-l", "js", "-c", "6 * 7", env=self.env)[:2], (0, "42\n"))
+
+    def test_damage_is_noticed_and_mended(self):
+        self.assertEqual(run("bake", "javascript", env=self.env)[0], 0)
+        for file in sorted((self.cache / "artifacts").glob("*/*")):
+            if file.name == "quickjs.wasm":
+                continue  # mending that one needs the registry
+            with self.subTest(file.name):
+                data = bytearray(file.read_bytes())
+                data[len(data) // 2] ^= 0xFF
+                with open(file, "r+b") as damaged:
+                    damaged.write(data)
+                self.assertFalse(self.engines()["javascript"]["baked"] and file.name != "digests")
+                status, out, err = run("run", "-l", "js", "-c", "6 * 7", env=self.env)
+                self.assertEqual((status, out), (0, "42\n"), err)
+                self.assertTrue(self.engines()["javascript"]["baked"])
+
+    def test_a_cache_others_can_write_is_refused(self):
+        self.cache.chmod(0o777)
+        status, _, err = run("run", "-l", "js", "-c", "1", env=self.env)
+        self.assertEqual(status, 2)
+        self.assertIn("writable by you alone", err)
+
+    def test_a_bar_on_a_terminal_and_lines_elsewhere(self):
+        _, _, err = run("bake", "javascript", env=self.env)
+        self.assertIn("sandbox-workers: compiling QuickJS", err)
+        self.assertNotIn("\r", err)
+        shutil.rmtree(next((self.cache / "artifacts").glob("code-javascript-*")))
+        leader, follower = pty.openpty()
+        child = subprocess.Popen([PROGRAM, "bake", "javascript"], env={**os.environ, **self.env},
+                                 stdout=subprocess.DEVNULL, stderr=follower)
+        os.close(follower)
+        shown = b""
+        try:
+            while block := os.read(leader, 4096):
+                shown += block
+        except OSError:
+            pass  # the other end was closed
+        self.assertEqual(child.wait(BOUND_S), 0)
+        self.assertIn(b"\r", shown)
+        self.assertIn(b"compiling QuickJS", shown)
+
+
+if __name__ == "__main__":
+    unittest.main()
