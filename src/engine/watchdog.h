@@ -56,7 +56,7 @@ class Watchdog {
 
     Watchdog& watchdog_;
     Stoppable& target_;
-    const RunLimits& limits_;
+    const RunLimits limits_;
     std::stop_token cancel_;
     Clock::time_point start_;
     clockid_t cpu_clock_ = 0;
