@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: The sandbox-workers authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the cases marked `native: yes` on the machine's own interpreters and compares with what the cases expect of
+the sandbox: stdout, the value, the error's name and the exit code.
+
+usage: native_test.py FOLDER
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FOLDER = pathlib.Path(sys.argv.pop(1))
+BOUND_S = 120
+
+# Each program reads its cells from the file named by its first argument and reports, per cell, a line of JSON
+# on descriptor 3: {"text"|"json": value, "error": name}.
+PYTHON = r"""
+import ast, json, os, sys, types
+cells = json.load(open(sys.argv[1]))
+report = os.fdopen(3, "w", buffering=1)
+main = types.ModuleType("__main__")
+sys.modules["__main__"] = main
+sys.argv = ["-c"]
+def run(number, code):
+    import linecache
+    name = f"<cell {number}>"
+    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+    tree = ast.parse(code, name)
+    last = tree.body.pop().value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec"), main.__dict__)
+    return None if last is None else eval(compile(ast.Expression(last), name, "eval"), main.__dict__)
+for number, code in enumerate(cells, 1):
+    out = {}
+    try:
+        value = run(number, code)
+        if isinstance(value, (dict, list)):
+            try: out["json"] = json.loads(json.dumps(value, allow_nan=False))
+            except (TypeError, ValueError): out["text"] = repr(value)
+        elif value is not None: out["text"] = repr(value)
+    except SystemExit as exit:
+        sys.stdout.flush()
+        if isinstance(exit.code, str): print(exit.code, file=sys.stderr)
+        out["exit"] = 0 if exit.code is None else exit.code if isinstance(exit.code, int) else 1
+    except BaseException as error: out["error"] = type(error).__name__
+    sys.stdout.flush()
+    print(json.dumps(out), file=report)
+"""
+JAVASCRIPT = r"""
+const fs = require("fs"), vm = require("vm");
+globalThis.fs = fs;
+globalThis.require = require;
+const cells = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
+for (const [number, code] of cells.entries()) {
+  const out = {};
+  try {
+    const value = vm.runInThisContext(code, { filename: `<cell ${number + 1}>` });
+    if (typeof value === "object" && value !== null) out.json = value;
+    else if (typeof value === "string") out.text = "'" + value.replace(/[\\']/g, "\\$&") + "'";
+    else if (value !== undefined) out.text = Object.is(value, -0) ? "0" : String(value) + (typeof value === "bigint" ? "n" : "");
+  } catch (error) { out.error = error?.name ?? "Error"; }
+  fs.writeSync(3, JSON.stringify(out) + "\n");
+}
+"""
+INTERPRETERS = {"python": (["python3", "-"], PYTHON), "javascript": (["node", "-"], JAVASCRIPT)}
+
+
+def read_case(path):
+    """The (name, words, body) of every section, and the lines before them."""
+    sections, head = [], ""
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.startswith("--- "):
+            name, *words = line[4:].split()
+            sections.append([name, words, ""])
+        elif sections:
+            sections[-1][2] += line
+        else:
+            head += line
+    return head, [(name, words, body.removesuffix("\n")) for name, words, body in sections]
+
+
+def run_native(language, cells):
+    command, program = INTERPRETERS[language]
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "cells.json")
+        file.write_text(json.dumps(cells))
+        with open(pathlib.Path(folder, "report"), "w+", encoding="utf-8") as report:
+            done = subprocess.run(["bash", "-c", 'exec 3>"$0"; exec "$@"', report.name, *command, str(file)],
+                                  input=program, capture_output=True, encoding="utf-8", timeout=BOUND_S, check=False,
+                                  cwd=folder)
+            report.seek(0)
+            return done.stdout, [json.loads(line) for line in report], done.stderr
+
+
+class Native(unittest.TestCase):
+    def check(self, path):
+        language = path.parent.name
+        _, sections = read_case(path)
+        cells, stdout, expected = [], "", []
+        for name, words, body in sections:
+            if name in ("cell", "one-shot"):
+                self.assertFalse(words, "a native case has plain cells")
+                cells.append(body)
+                expected.append({})
+            elif name == "stdout":
+                stdout += body + "\n"
+            elif name == "json":
+                expected[-1]["json"] = json.loads(body)
+            elif name == "error":
+                expected[-1]["error"] = words[0]
+            elif name == "exit":
+                expected[-1]["exit"] = int(words[0])
+            elif name == "text":
+                expected[-1]["text"] = body
+        out, reports, err = run_native(language, cells)
+        self.assertEqual(len(reports), len(cells), err)
+        self.assertEqual(out.rstrip("\n"), stdout.rstrip("\n"), err)
+        for number, (want, got) in enumerate(zip(expected, reports), 1):
+            with self.subTest(cell=number):
+                for key in ("text", "json", "error", "exit"):
+                    if key in want or key in ("error", "exit"):
+                        self.assertEqual(got.get(key), want.get(key))
+
+    def test_every_native_case(self):
+        count = 0
+        for path in sorted(FOLDER.glob("*/*.case")):
+            if "native: yes" in read_case(path)[0]:
+                count += 1
+                with self.subTest(path.stem):
+                    self.check(path)
+        self.assertGreater(count, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
