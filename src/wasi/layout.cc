@@ -67,6 +67,7 @@ Result<Node*> LayoutBuilder::place(std::string_view path, FileType type) {
   if (!parent->directory) parent->directory = std::make_unique<Directory>();
   auto made = layout_->tree_->create(*parent, path.substr(slash + 1), type, kLayoutTime);
   if (!made.ok()) return bad_path(path, errno_text(made.error()));
+  (*made)->parent = parent;  // a file may become a folder too
   return made->get();
 }
 
