@@ -93,9 +93,11 @@ def main() -> None:
     context, runs = read(path)
     for name, row in runs.items():
         kind, _, language = name.partition("/")
-        native = runs.get(f"native_start/{language}")
-        if native and kind.startswith("fresh"):
-            row["times_faster_than_native_start"] = native["ms"] / row["ms"]
+        start, process = runs.get(f"native_start/{language}"), runs.get(f"native_process/{language}")
+        if start and kind.startswith("fresh"):
+            row["times_faster_than_native_start"] = start["ms"] / row["ms"]
+        if process and kind == "process":
+            row["times_native_process"] = row["ms"] / process["ms"]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, encoding="utf-8", check=False)
     print(f"""# Results
 Made by `{command} --json FILE` and `tools/bench_results.py FILE`; what each name means stands in [README.md](README.md).
