@@ -76,7 +76,7 @@ ErrnoOr<NodeRef> FileSystem::open_existing(const Found& found, const OpenFlags& 
   if (flags.create && flags.exclusive) return Errno::kExist;
   if (place.node->type == FileType::kSymbolicLink) return flags.directory ? Errno::kNotdir : Errno::kLoop;
   if (is_directory(place)) {
-    if (flags.write || flags.truncate || (flags.create && !flags.directory)) return Errno::kIsdir;
+    if (flags.write || flags.truncate || flags.create) return Errno::kIsdir;
     return keep(place);
   }
   if (found.trailing_slash || flags.directory) return Errno::kNotdir;
@@ -88,12 +88,15 @@ ErrnoOr<NodeRef> FileSystem::open_existing(const Found& found, const OpenFlags& 
 }
 
 ErrnoOr<NodeRef> FileSystem::open_at(const Place& at, std::string_view path, const OpenFlags& flags) {
-  const bool must_be_new = flags.create && flags.exclusive;
-  SW_WASI_TRY(const Found found, resolve(at, path, final_of(must_be_new ? Follow::kNo : flags.follow)));
+  if (flags.create && flags.directory) return Errno::kInval;
+  const bool follows = flags.follow == Follow::kYes && !(flags.create && flags.exclusive);
+  Final final = final_of(follows ? Follow::kYes : Follow::kNo);
+  if (flags.create) final = follows ? Final::kCreate : Final::kName;
+  SW_WASI_TRY(const Found found, resolve(at, path, final));
+  // A file cannot be made under a name that ends in a slash, whatever is there.
+  if (flags.create && found.last == Last::kName && found.trailing_slash) return Errno::kIsdir;
   if (found.node) return open_existing(found, flags);
   if (!flags.create) return Errno::kNoent;
-  if (flags.directory) return Errno::kInval;
-  if (found.trailing_slash) return Errno::kIsdir;
   const auto& tree = tree_of(found.parent.mount);
   SW_WASI_TRY(auto node, tree->create(*found.parent.node, found.name, FileType::kRegularFile, now_ns()));
   return NodeRef{tree, std::move(node), found.parent.mount};

@@ -142,8 +142,8 @@ class FileSystem {
   friend class PathWalk;
 
   /// What to do with a link as the last component: POSIX follows it when a slash comes after it, except
-  /// where the name itself is meant (unlink, rename, mkdir, …).
-  enum class Final : std::uint8_t { kFollow, kNoFollow, kName };
+  /// where the name itself is meant (unlink, rename, mkdir, …). To create is to follow, but not past a slash.
+  enum class Final : std::uint8_t { kFollow, kNoFollow, kName, kCreate };
   enum class Last : std::uint8_t { kName, kDot, kDotDot };
 
   struct Found {

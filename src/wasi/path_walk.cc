@@ -55,8 +55,9 @@ ErrnoOr<FileSystem::Found> PathWalk::run(FileSystem::Final final) {
         return Found{current_, std::string(name), {}, FileSystem::Last::kName, trailing};
       }
       Place child{current_.mount, entry->node.get()};
-      const bool follows =
-          !is_last || final == FileSystem::Final::kFollow || (final == FileSystem::Final::kNoFollow && trailing);
+      const bool follows = !is_last || final == FileSystem::Final::kFollow ||
+                           (final == FileSystem::Final::kNoFollow && trailing) ||
+                           (final == FileSystem::Final::kCreate && !trailing);
       if (child.node->type == FileType::kSymbolicLink && follows) {
         SW_WASI_CHECK(follow_link(*child.node, after));
         continue;
