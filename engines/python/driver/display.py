@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: The sandbox-workers authors
+# SPDX-License-Identifier: Apache-2.0
+"""The value of a cell as the host shows it: JSON for dicts and lists that JSON can hold, else the repr."""
+from json.encoder import c_make_encoder, encode_basestring
+
+JSON = b'J'
+TEXT = b'T'
+
+
+def _refuse(value):
+    raise TypeError
+
+
+def _encode_json(value):
+    # A new encoder each time: it remembers the containers it is inside of, to notice cycles.
+    return ''.join(c_make_encoder({}, _refuse, encode_basestring, None, ': ', ', ', False, False, False)(value, 0))
+
+
+def to_bytes(text):
+    """UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode('utf-16-le', 'surrogatepass').decode('utf-16-le', 'replace').encode()
+
+
+def _json_bytes(text):
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # Lone surrogates can only be inside strings, where JSON has an escape for them.
+        return text.encode('utf-8', 'surrogatepass').decode('utf-8', 'backslashreplace').encode()
+
+
+def show(value):
+    """(tag, bytes), or None for no value. Raises what the value's own code raises."""
+    if value is None:
+        return None
+    kind = type(value)
+    if kind is not int and kind is not str and issubclass(kind, (dict, list)):
+        try:
+            return JSON, _json_bytes(_encode_json(value))
+        except Exception:
+            pass  # JSON refuses it (NaN, a set, a cycle, an object): the repr tells more
+    return TEXT, to_bytes(repr(value))

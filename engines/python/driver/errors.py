@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: The sandbox-workers authors
+# SPDX-License-Identifier: Apache-2.0
+"""What went wrong, as the user should read it.
+
+The text is that of the standard traceback module, from a private copy which no cell can patch, without the frames
+of the driver and of the library: the user's own lines are what they can change. If even that copy fails (its own
+imports are shared with the cells), a plainer text is made here.
+"""
+import sys
+import types
+
+_HIDDEN = ('<sandbox/', sys.path[-1], '<frozen ')
+ENTRY = '<sandbox/'
+
+sources = load('sources')
+
+
+class _Lines:
+    """Stands for linecache in the private traceback module: cells' sources first, then files."""
+
+    @staticmethod
+    def getlines(filename, module_globals=None):
+        return sources.lines_of(filename)
+
+    @staticmethod
+    def getline(filename, lineno, module_globals=None):
+        lines = sources.lines_of(filename)
+        return lines[lineno - 1] if 1 <= lineno <= len(lines) else ''
+
+    @staticmethod
+    def _getline_from_code(filename, lineno):
+        return ''
+
+    @staticmethod
+    def _getlines_from_code(code):
+        return []
+
+    @staticmethod
+    def _register_code(*arguments):
+        return None
+
+    @staticmethod
+    def checkcache(filename=None):
+        pass
+
+    @staticmethod
+    def lazycache(filename, module_globals):
+        return False
+
+    cache = {}
+
+
+def _private_traceback_module():
+    import traceback
+    module = types.ModuleType('traceback')
+    vars(module)['__builtins__'] = __builtins__
+    exec(traceback.__loader__.get_code('traceback'), vars(module))
+    module.linecache = _Lines
+    return module
+
+
+_traceback = _private_traceback_module()
+
+
+def _shown(filename):
+    return not filename.startswith(_HIDDEN)
+
+
+def _trim(report, seen):
+    """Takes the frames that are not the user's out of a TracebackException and of all it is chained to."""
+    while report is not None and id(report) not in seen:
+        seen.add(id(report))
+        if report.stack:
+            frames = [frame for frame in report.stack if _shown(frame.filename)]
+            if frames:
+                report.stack[:] = frames
+            else:
+                report.stack = None  # raised inside a library: no heading over an empty list
+        for member in report.exceptions or ():
+            _trim(member, seen)
+        _trim(report.__cause__, seen)
+        report = report.__context__
+
+
+def _plain(error, name, message):
+    lines = ['Traceback (most recent call last):']
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if _shown(code.co_filename):
+            lines.append(f'  File "{code.co_filename}", line {trace.tb_lineno}, in {code.co_name}')
+            text = _Lines.getline(code.co_filename, trace.tb_lineno or 0).strip()
+            if text:
+                lines.append('    ' + text)
+        trace = trace.tb_next
+    lines.append(f'{name}: {message}' if message else name)
+    return '\n'.join(lines)
+
+
+def name_of(error):
+    try:
+        name = type.__dict__['__name__'].__get__(type(error))
+        return name if type(name) is str else 'Exception'
+    except Exception:
+        return 'Exception'
+
+
+def message_of(error):
+    try:
+        return str.__str__(str(error))
+    except Exception:
+        return '<exception str() failed>'
+
+
+def line_of(error, filename):
+    """The line of the cell that raised, was calling, or does not parse."""
+    line = None
+    trace = error.__traceback__
+    last = None
+    while trace is not None:
+        code = trace.tb_frame.f_code.co_filename
+        if code == filename:
+            line = trace.tb_lineno
+        elif _shown(code):
+            last = trace.tb_lineno
+        trace = trace.tb_next
+    if line is None and isinstance(error, SyntaxError):
+        try:
+            if error.filename == filename and type(error.lineno) is int:
+                line = error.lineno
+        except Exception:
+            pass
+    return line if line is not None else last
+
+
+def text_of(error, name, message):
+    try:
+        report = _traceback.TracebackException(type(error), error, error.__traceback__, lookup_lines=False,
+                                               compact=True)
+        _trim(report, set())
+        return ''.join(report.format()).rstrip('\n')
+    except Exception:
+        return _plain(error, name, message)
+
+
+def complete_syntax_error(error, filename):
+    """Errors found after parsing come without their line's text."""
+    if error.text is None and error.filename == filename and error.lineno:
+        error.text = _Lines.getline(filename, error.lineno) or None

@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: The sandbox-workers authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a sandbox cannot have, said in a sentence where it is asked for."""
+import os
+import sys
+
+_NO_NATIVE = 'a WebAssembly sandbox cannot load or call native libraries'
+_NO_NETWORK = 'sandboxes have no network'
+_NO_PROCESSES = 'a sandbox is one process with one thread'
+_NO_TERMINAL = 'a sandbox has no terminal'
+_NO_USERS = 'a sandbox has no user accounts'
+
+WHY = {
+    '_ctypes': _NO_NATIVE,
+    '_tkinter': 'a sandbox has no display',
+    'tkinter': 'a sandbox has no display',
+    'turtledemo': 'a sandbox has no display',
+    '_ssl': _NO_NETWORK,
+    '_multiprocessing': _NO_PROCESSES,
+    '_posixshmem': _NO_PROCESSES,
+    '_posixsubprocess': _NO_PROCESSES,
+    '_interpreters': _NO_PROCESSES,
+    'fcntl': 'a sandbox has no file locks: no other process can see its files',
+    'resource': 'the limits of a sandbox are set from outside',
+    'pwd': _NO_USERS,
+    'grp': _NO_USERS,
+    'termios': _NO_TERMINAL,
+    '_curses': _NO_TERMINAL,
+    'readline': _NO_TERMINAL,
+    'syslog': 'a sandbox has no system log',
+    '_gdbm': 'this build has no gdbm; use sqlite3',
+    '_dbm': 'this build has no ndbm; use sqlite3',
+    'pip': 'packages cannot be installed in a sandbox',
+    'ensurepip': 'packages cannot be installed in a sandbox',
+    'venv': 'packages cannot be installed in a sandbox',
+}
+NO_THREADS = ("can't start new thread: " + _NO_PROCESSES + '; call the function directly, or use asyncio')
+
+
+class WhyNotFinder:
+    """The last finder: whatever reaches it does not exist."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        why = WHY.get(name)
+        if why is not None:
+            raise ModuleNotFoundError(f'No module named {name!r}: {why}', name=name)
+        return None
+
+
+def _no_thread(*arguments, **options):
+    raise RuntimeError(NO_THREADS)
+
+
+def _no_system(command):
+    raise OSError(58, 'sandboxes cannot start processes')
+
+
+def install():
+    import _thread
+    import threading
+    sys.meta_path.append(WhyNotFinder)
+    _thread.start_new_thread = _thread.start_new = _thread.start_joinable_thread = _no_thread
+    threading._start_joinable_thread = threading._start_new_thread = _no_thread
+    # Not os.fork: its absence is how the standard library knows that there is none.
+    _no_system.__name__ = _no_system.__qualname__ = 'system'
+    os.system = _no_system
