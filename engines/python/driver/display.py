@@ -29,7 +29,7 @@ def _json_bytes(text):
         return text.encode()
     except UnicodeEncodeError:
         # Lone surrogates can only be inside strings, where JSON has an escape for them.
-        return text.encode('utf-8', 'surrogatepass').decode('utf-8', 'backslashreplace').encode()
+        return text.encode('utf-8', 'backslashreplace')
 
 
 def show(value):
