@@ -53,6 +53,7 @@ def main():
     load('streams').install()
     load('missing').install()
     load('aio').install()
+    load('sources').install()
     import_common_modules(IMPORTS)
     cell = load('cell')
     load('fresh').install(at_start)

@@ -47,8 +47,16 @@ main = vars(main_module)
 sys_vars = vars(sys)
 main['__builtins__'] = builtins
 sys.modules['__main__'] = main_module
+_STATEMENTS = (b' ', b'\t', b'\f', b'import ', b'from ', b'raise ', b'del ', b'for ', b'if ', b'while ', b'with ',
+               b'def ', b'class ', b'try', b'async ', b'assert ', b'return', b'global ', b'pass')
 _futures = 0
 _cwd = '/'
+
+
+def _is_one_line(source):
+    """Whether the code looks like one line that may be an expression."""
+    return not (b'\n' in source[:-1] or b'=' in source or b';' in source or b'\\' in source
+                or source.startswith(_STATEMENTS))
 
 
 def _semicolon_after(node, lines):
@@ -61,17 +69,23 @@ def _semicolon_after(node, lines):
     return False
 
 
-def _compile(source, file, lines):
+def _compile(source, file):
     """(code of the statements or None, code of the last expression or None, whether its value is shown)"""
     global _futures
     flags = _AWAIT | _futures
+    if _is_one_line(source):
+        # Without a syntax tree this takes a third of the time.
+        try:
+            return None, compile(source, file, 'eval', flags, True), True
+        except SyntaxError:
+            pass
     tree = compile(source, file, 'exec', flags | _PARSE, True)
     body = tree.body
     last = body[-1] if body else None
     shown = True
     if type(last) is _ast.Expr:
         body.pop()
-        shown = b';' not in source or not _semicolon_after(last, lines)
+        shown = b';' not in source or not _semicolon_after(last, sources.lines_of(file))
         last = _ast.Expression(last.value)
     else:
         last = None
@@ -170,9 +184,9 @@ def _run(request):
     try:
         source, file, env, argv, cwd, flags = loads(request)
         _begin(source, file, env, argv, cwd, flags)
-        lines = sources.register(file, source)
+        sources.register(file, source)
         try:
-            statements, expression, shown = _compile(source, file, lines)
+            statements, expression, shown = _compile(source, file)
         except SyntaxError as error:
             errors.complete_syntax_error(error, file)
             raise

@@ -6,8 +6,7 @@ from io import FileIO, BytesIO
 from tokenize import detect_encoding
 
 _BOM = b'\xef\xbb\xbf'
-_of_cells = {}
-_shared_cache = linecache.cache
+_of_cells = {}    # file name to source (bytes), or to its lines once somebody asked
 
 
 def _decode(source):
@@ -29,21 +28,50 @@ def _split(text):
     return lines
 
 
-def register(filename, source):
-    lines = _split(_decode(source))
-    _of_cells[filename] = lines
-    _shared_cache[filename] = (len(source), None, lines, filename)
+def _cell_lines(filename):
+    lines = _of_cells.get(filename)
+    if type(lines) is bytes:
+        lines = _of_cells[filename] = _split(_decode(lines))
     return lines
 
 
+class _Cache(dict):
+    """linecache's cache, in which the cells are found without having been entered one by one."""
+
+    def _fill(self, filename):
+        lines = _cell_lines(filename)
+        if lines is None:
+            return False
+        self[filename] = sum(map(len, lines)), None, lines, filename
+        return True
+
+    def __contains__(self, filename):
+        return dict.__contains__(self, filename) or self._fill(filename)
+
+    def __missing__(self, filename):
+        if self._fill(filename):
+            return self[filename]
+        raise KeyError(filename)
+
+    def get(self, filename, default=None):
+        return self[filename] if filename in self else default
+
+
+def install():
+    linecache.cache = _Cache()
+
+
+def register(filename, source):
+    _of_cells[filename] = source
+
+
 def forget_all():
-    for filename in _of_cells:
-        _shared_cache.pop(filename, None)
     _of_cells.clear()
+    linecache.cache.clear()
 
 
 def lines_of(filename):
-    lines = _of_cells.get(filename)
+    lines = _cell_lines(filename)
     if lines is not None:
         return lines
     try:
