@@ -11,7 +11,6 @@ IMPORTS (modules to import). What the driver needs afterwards it keeps to itself
   turn one direct call into `cell.run`, with the request as its argument: nothing is looked up by name.
 """
 import builtins
-import gc
 import sys
 import types
 
@@ -62,9 +61,6 @@ def main():
     for name in [name for name in sys.modules if name.startswith('sandbox.')]:
         del sys.modules[name]
     take_over_the_turn(cell.run)
-    load('fresh').settle()
-    gc.collect()
-    gc.freeze()
 
 
 main()

@@ -2,17 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """One cell: request in, reply out.
 
-Request (marshal): (source, file, env, argv, cwd, flags)
+Request: (source, file, env, argv, cwd, flags) in marshal's format
   source  bytes      the code, in any encoding its coding line names, UTF-8 without one
   file    str        its name in tracebacks
   env     dict       str to str, the whole environment
   argv    list       for sys.argv, or None to leave it as it is
   cwd     str        the folder to start in, or None to stay
   flags   int        FLAG_*
+A request of one byte is one of COMMANDS instead.
 
-Reply, through the host's door: {tag byte, length as 4 bytes little-endian, that many bytes} repeated. Tags:
-  T value's text   J value as JSON   N error's name   M its message   B its traceback   L its line in the cell
-  X exit code      D the working folder, when it changed
+Reply, through the host's door: a line of JSON (engine/language.h has its format), then the value.
 """
 import _ast
 import builtins
@@ -23,19 +22,20 @@ from marshal import loads
 from posix import chdir, getcwd
 
 from _host import call as answer
+from json.encoder import encode_basestring as quote
 
 aio = load('aio')
 display = load('display')
 errors = load('errors')
 finish = load('finish')
 fresh = load('fresh')
+interrupt = load('interrupt')
 sources = load('sources')
 streams = load('streams')
 
-FLAG_ONE_SHOT = 1   # nothing comes after this cell: run the exit handlers
+FLAG_FRESH = 1      # the first cell after the image or a snapshot
 FLAG_FILES = 2      # /workspace is not empty: its modules may shadow those of the image
-FLAG_SCRIPT = 4     # the code is a file: set __file__ and the import path
-FLAG_FRESH = 8      # first cell of this instance
+FLAG_SCRIPT = 4     # the code is a program in a file: set __file__ and the import path
 
 _PARSE = _ast.PyCF_ONLY_AST
 _AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -51,6 +51,7 @@ _STATEMENTS = (b' ', b'\t', b'\f', b'import ', b'from ', b'raise ', b'del ', b'f
                b'def ', b'class ', b'try', b'async ', b'assert ', b'return', b'global ', b'pass')
 _futures = 0
 _cwd = '/'
+_cwd_json = b'"/"'
 
 
 def _is_one_line(source):
@@ -130,60 +131,55 @@ def _exit_code(code):
 
 
 def _failure(error, file):
+    """The reply's head for an error."""
+    if isinstance(error, finish.HardExit) or isinstance(error, SystemExit):
+        return b'{"exit":%d,"cwd":%s}' % (_exit_code(error.code), _cwd_json)
     name = errors.name_of(error)
     message = errors.message_of(error)
-    fields = [(b'N', display.to_bytes(name)), (b'M', display.to_bytes(message)),
-              (b'B', display.to_bytes(errors.text_of(error, name, message)))]
+    lines = errors.text_of(error, name, message).split('\n')
     line = errors.line_of(error, file)
+    head = f'{{"error":{{"name":{quote(name)},"message":{quote(message)},"traceback":[{",".join(map(quote, lines))}]'
     if line is not None:
-        fields.append((b'L', b'%d' % line))
-    if isinstance(error, SystemExit):
-        fields.append((b'X', b'%d' % _exit_code(error.code)))
-    return fields
+        head += f',"lineNumber":{line}'
+    return b'%s},"cwd":%s}' % (display.to_bytes(head), _cwd_json)
 
 
-def _begin(source, file, env, argv, cwd, flags):
-    global _cwd
+def _begin(file, env, argv, cwd, flags):
     fresh.begin(env, flags & FLAG_FRESH, flags & FLAG_FILES)
     if argv is not None:
         sys_vars['argv'] = argv
     if cwd is not None and cwd != _cwd:
         try:
             chdir(cwd)
-            _cwd = cwd
+            at_home(cwd)
         except OSError:
             pass  # the folder is gone: stay where we are
     if flags & FLAG_SCRIPT:
-        main['__file__'] = file
-        fresh.import_from_folder_of(file)
+        main['__file__'] = fresh.place_of_script(file)
     main.pop('__warningregistry__', None)  # a warning in this cell is not the one of an earlier cell's line
 
 
-def _end(flags):
-    global _cwd
+def _end():
     aio.end_of_cell()
-    if flags & FLAG_ONE_SHOT:
-        finish.end_of_context()
     streams.flush_replaced()
     now = getcwd()
     if now != _cwd:
-        _cwd = now
-        return [(b'D', display.to_bytes(now))]
-    return None
+        at_home(now)
 
 
 def at_home(folder):
-    global _cwd
+    """The working folder, as it is from now on."""
+    global _cwd, _cwd_json
     _cwd = folder
+    _cwd_json = display.to_bytes(quote(folder))
 
 
 def _run(request):
-    fields = []
     file = ''
-    flags = 0
+    field = failure = None
     try:
         source, file, env, argv, cwd, flags = loads(request)
-        _begin(source, file, env, argv, cwd, flags)
+        _begin(file, env, argv, cwd, flags)
         sources.register(file, source)
         try:
             statements, expression, shown = _compile(source, file)
@@ -193,35 +189,37 @@ def _run(request):
         value = _execute(statements, expression)
         if shown:
             field = display.show(value)
-            if field is not None:
-                fields.append(field)
-    except finish.HardExit as error:
-        fields = _failure(error.as_system_exit(), file)
-        flags &= ~FLAG_ONE_SHOT
+        value = None
+        _end()
     except BaseException as error:
-        fields = _failure(error, file)
-    value = None
+        value = None
+        _end_after(error)
+        failure = _failure(error, file)
+    if failure is not None:
+        answer(failure)
+    elif field is None:
+        answer(b'{"cwd":%s}' % _cwd_json)
+    else:
+        answer(b'{"value":"%s","cwd":%s}\n%s' % (field[0], _cwd_json, field[1]))
+
+
+def _end_after(error):
     try:
-        more = _end(flags)
-        if more:
-            fields += more
-    except BaseException as error:
-        # Only an interrupt gets here: it arrived after the cell's own code had ended.
-        fields = _failure(error, file)
-    return fields
+        _end()
+    except Exception:
+        pass  # the cell's own error is the one that counts
+
+
+FINISH = b'f'
+COMMANDS = {FINISH: finish.end_of_context, b'i': interrupt.prove, b's': fresh.settle}
 
 
 def run(request):
-    fields = None
-    while fields is None:
-        try:
-            fields = _run(request)
-        except BaseException as error:
-            # An interrupt inside the driver's own handling of an error.
-            fields = [(b'N', display.to_bytes(errors.name_of(error))), (b'M', b''), (b'B', b'')]
-    if len(fields) == 1:
-        tag, data = fields[0]
-        answer(tag + len(data).to_bytes(4, 'little') + data)
-    else:
-        answer(b''.join([part for tag, data in fields for part in (tag, len(data).to_bytes(4, 'little'), data)]))
+    if len(request) < 2:
+        return COMMANDS[request]()
+    try:
+        _run(request)
+    except BaseException:
+        # An interrupt in the driver's own code, after the cell's had ended.
+        answer(b'{"error":{"name":"KeyboardInterrupt","message":""},"cwd":%s}' % _cwd_json)
     return 0, False

@@ -3,8 +3,8 @@
 """The value of a cell as the host shows it: JSON for dicts and lists that JSON can hold, else the repr."""
 from json.encoder import c_make_encoder, encode_basestring
 
-JSON = b'J'
-TEXT = b'T'
+JSON = b'json'
+TEXT = b'text'
 
 
 def _refuse(value):

@@ -19,17 +19,19 @@ aio = load('aio')
 errors = load('errors')
 streams = load('streams')
 
+hard_exit = False    # os._exit was called: no handlers
+
+
 class HardExit(BaseException):
     """os._exit(code): ends the cell without exit handlers. (The process it would end is the whole sandbox.)"""
 
     def __init__(self, code=0):
         self.code = code
 
-    def as_system_exit(self):
-        return SystemExit(self.code).with_traceback(self.__traceback__)
-
 
 def _hard_exit(status):
+    global hard_exit
+    hard_exit = True
     raise HardExit(status)
 
 
@@ -75,12 +77,24 @@ def _let_go():
 
 
 def end_of_context():
+    try:
+        _run_exit_handlers()
+        _let_go()
+    except BaseException as error:
+        # Nobody waits for an answer any more.
+        streams.write_error(errors.text_of(error, errors.name_of(error), errors.message_of(error)) + '\n')
+    streams.flush_replaced()
+    return 0, False
+
+
+def _run_exit_handlers():
+    if hard_exit:
+        return
     aio.end_of_context()
     if atexit._ncallbacks():
         atexit._run_exitfuncs()
     if len(logging._handlerList) != _logging_handlers:
         logging.shutdown()
-    _let_go()
 
 
 def install():

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The sandbox-workers authors
 # SPDX-License-Identifier: Apache-2.0
 """What has to differ between two instances made from one image, or may have changed since it was made."""
+import gc
 import os
 import random
 import sys
@@ -126,10 +127,14 @@ def after_restore():
     _importers.pop(WORKSPACE, None)
 
 
-def import_from_folder_of(file):
+def place_of_script(file):
+    """The program's path in the sandbox, whose folder is where it imports from first."""
+    if not file.startswith(WORKSPACE + '/'):
+        file = WORKSPACE + '/' + file.rpartition('/')[2]
     folder = file.rpartition('/')[0]
-    if folder.startswith(WORKSPACE) and sys.path[0] != folder:
+    if sys.path[0] != folder:
         sys.path.insert(0, folder)
+    return file
 
 
 def install(at_start):
@@ -150,3 +155,6 @@ def settle():
     _importers.pop(WORKSPACE, None)
     sys.argv = ['']
     NumpyRandomFinder.arm()
+    gc.collect()
+    gc.freeze()
+    return 0, False

@@ -34,7 +34,8 @@ def warm_up(cell):
     try:
         for number in range(_ROUNDS):
             for source in _CELLS:
-                cell.run(dumps((source, '<warm>', {}, [''], '/workspace', cell.FLAG_ONE_SHOT)))
+                cell.run(dumps((source, '<warm>', {}, [''], '/workspace', cell.FLAG_FRESH)))
+                cell.run(cell.FINISH)
                 main.clear()
                 main.update(before)
     finally:

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/python/interrupt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace sw::engine {
+
+namespace {
+
+using wasm::MemoryView;
+
+// CPython's _Py_DebugOffsets, at the start of its runtime state: the cookie, then 64-bit words. These are the words
+// of version 3.15 that we need, by their number.
+constexpr std::string_view kCookie = "xdebugpy";
+constexpr std::uint64_t kVersion = 0x030f;  // the high half of PY_VERSION_HEX
+enum Word : std::uint32_t {
+  kPyVersion = 0,
+  kFreeThreaded = 1,
+  kInterpretersHead = 4,
+  kThreadsHead = 8,
+  kThreadInterpreter = 24,
+  kThreadId = 29,
+  kWordCount = 30,
+};
+
+// Not published; neighbours of published fields (cpython, Include/cpython/pystate.h).
+constexpr std::uint32_t kBreakerAfterInterpreter = 4;
+constexpr std::uint32_t kAsyncExcBeforeThreadId = 4;
+constexpr std::uint32_t kAsyncExceptionBit = 1U << 3;  // _PY_ASYNC_EXCEPTION_BIT
+
+Result<std::uint32_t> load_word(MemoryView memory, std::uint64_t address) {
+  const auto word = address <= UINT32_MAX ? memory.load<std::uint32_t>(static_cast<std::uint32_t>(address)) : std::nullopt;
+  if (!word || *word == 0) {
+    return Error{ErrorCode::kCorrupt, fmt::format("CPython's structures do not lead on at {:#x}", address), 0};
+  }
+  return *word;
+}
+
+/// A word of guest memory that the guest may be using at the same time.
+std::atomic_ref<std::uint32_t> shared_word(std::span<std::byte> bytes) {
+  return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(bytes.data()));
+}
+
+}  // namespace
+
+Result<Interrupt> Interrupt::find(MemoryView memory) {
+  const std::span<const std::byte> bytes = memory.bytes();
+  const auto found = std::ranges::search(bytes, std::as_bytes(std::span(kCookie)));
+  if (found.empty()) return Error{ErrorCode::kNotFound, "no table of CPython's offsets in memory", 0};
+  const auto runtime = static_cast<std::uint64_t>(found.begin() - bytes.begin());
+  const auto table = memory.load<std::array<std::uint64_t, kWordCount>>(static_cast<std::uint32_t>(runtime + kCookie.size()));
+  if (!table || (*table)[kPyVersion] >> 16 != kVersion || (*table)[kFreeThreaded] != 0) {
+    return Error{ErrorCode::kInvalidArgument, "the table of CPython's offsets is another version's", 0};
+  }
+  SW_TRY(const std::uint64_t interpreter, load_word(memory, runtime + (*table)[kInterpretersHead]));
+  SW_TRY(const std::uint64_t thread, load_word(memory, interpreter + (*table)[kThreadsHead]));
+  SW_TRY(const std::uint64_t back, load_word(memory, thread + (*table)[kThreadInterpreter]));
+  if (back != interpreter) return Error{ErrorCode::kCorrupt, "CPython's thread belongs to no interpreter", 0};
+  Interrupt interrupt;
+  interrupt.eval_breaker_ = static_cast<std::uint32_t>(thread + (*table)[kThreadInterpreter] + kBreakerAfterInterpreter);
+  interrupt.async_exc_ = static_cast<std::uint32_t>(thread + (*table)[kThreadId] - kAsyncExcBeforeThreadId);
+  return interrupt;
+}
+
+Result<Interrupt> Interrupt::load(const BakeFacts& facts) {
+  Interrupt interrupt;
+  const auto fill = [&](std::string_view name, std::uint32_t& to) -> Result<void> {
+    const auto found = facts.find(name);
+    if (found == facts.end()) return Error{ErrorCode::kCorrupt, fmt::format("the image lacks the fact {}", name), 0};
+    to = static_cast<std::uint32_t>(found->second);
+    return {};
+  };
+  SW_CHECK_OK(fill("eval_breaker", interrupt.eval_breaker_));
+  SW_CHECK_OK(fill("async_exc", interrupt.async_exc_));
+  SW_CHECK_OK(fill("keyboard_interrupt", interrupt.exception_));
+  return interrupt;
+}
+
+void Interrupt::save(BakeFacts& facts) const {
+  facts["eval_breaker"] = eval_breaker_;
+  facts["async_exc"] = async_exc_;
+  facts["keyboard_interrupt"] = exception_;
+}
+
+void Interrupt::request(MemoryView memory) const {
+  const auto breaker_bytes = memory.range(eval_breaker_, sizeof(std::uint32_t));
+  const auto exception_bytes = memory.range(async_exc_, sizeof(std::uint32_t));
+  if (!breaker_bytes || !exception_bytes || exception_ == 0) return;
+  const auto breaker = shared_word(*breaker_bytes);
+  const auto exception = shared_word(*exception_bytes);
+  exception.store(exception_);
+  // The guest changes other bits of the word by a load and a store, between which ours can be lost. Then the
+  // exception is still pending, and we set the bit again.
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries && exception.load() == exception_; ++i) breaker.fetch_or(kAsyncExceptionBit);
+}
+
+Result<void> Interrupt::withdraw(MemoryView memory) const {
+  const auto pending = memory.load<std::uint32_t>(async_exc_);
+  const auto breaker = memory.load<std::uint32_t>(eval_breaker_);
+  if (!pending || !breaker) return Error{ErrorCode::kCorrupt, "CPython's interrupt words lie outside its memory", 0};
+  // Written only when needed: a write makes the page dirty.
+  if (*pending != 0) (void)memory.store<std::uint32_t>(async_exc_, 0);
+  if ((*breaker & kAsyncExceptionBit) != 0) (void)memory.store(eval_breaker_, *breaker & ~kAsyncExceptionBit);
+  return {};
+}
+
+}  // namespace sw::engine

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/python/python_guest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <span>
+#include <thread>
+
+#include "engine/python/request.h"
+
+namespace sw::engine {
+
+namespace {
+
+// Requests of one byte, as engines/python/driver/cell.py has them.
+constexpr std::string_view kProveInterrupt = "i";
+constexpr std::string_view kSettle = "s";
+constexpr std::string_view kFinish = "f";
+
+constexpr std::string_view kInterrupted = "interrupted";
+// From the guest's word that it starts its loop to the interrupt, which shall find it there.
+constexpr std::chrono::milliseconds kIntoTheLoop{2};
+constexpr std::chrono::seconds kProofTimeMax{10};
+
+/// "waiting 26082032" names the address of KeyboardInterrupt.
+Result<std::uint32_t> address_in(std::string_view answer) {
+  const std::string_view digits = answer.substr(std::min(answer.find(' ') + 1, answer.size()));
+  std::uint32_t address = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), address);
+  if (parsed.ec != std::errc() || address == 0) {
+    return Error{ErrorCode::kCorrupt, fmt::format("the driver answered '{}' instead of an address", answer), 0};
+  }
+  return address;
+}
+
+}  // namespace
+
+Result<void> define_door(wasm::Linker& linker) {
+  return linker.define("host", "call",
+                       [](wasm::Caller& caller, std::uint32_t address, std::uint32_t length, std::uint32_t out_address,
+                          std::uint32_t out_length) -> Result<std::int32_t> {
+                         const wasm::MemoryView memory = caller.memory();
+                         SW_CHECK_OK(static_cast<PythonGuest&>(caller.host()).take_answer(memory, address, length));
+                         // We send nothing back: an empty buffer at no address.
+                         if (!memory.store<std::uint32_t>(out_address, 0) || !memory.store<std::uint32_t>(out_length, 0))
+                           return -1;
+                         return 0;
+                       });
+}
+
+Result<void> PythonGuest::take_answer(wasm::MemoryView memory, std::uint32_t address, std::uint32_t length) {
+  const auto bytes = memory.range(address, length);
+  if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
+  answer_.assign(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (on_answer_) SW_CHECK_OK(on_answer_());
+  return {};
+}
+
+Result<void> PythonGuest::find_entry_points() {
+  SW_TRY(host_alloc_, instance().function<std::int32_t(std::int32_t)>("host_alloc"));
+  SW_TRY(turn_, (instance().function<std::int32_t(std::int32_t, std::int32_t)>("turn")));
+  return {};
+}
+
+Result<std::int32_t> PythonGuest::turn(std::string_view request) {
+  const auto length = static_cast<std::int32_t>(request.size());
+  SW_TRY(const std::int32_t address, instance().call(host_alloc_, length));
+  const auto to = instance().memory().range(static_cast<std::uint32_t>(address), request.size());
+  if (address == 0 || !to) return Error{ErrorCode::kGuestTrap, "the guest has no memory for the request", 0};
+  std::ranges::copy(std::as_bytes(std::span(request)), to->begin());
+  answer_.clear();
+  // The buffer belongs to the guest from here on.
+  return instance().call(turn_, address, length);
+}
+
+Result<void> PythonGuest::boot(BakeFacts& facts) {
+  SW_TRY(const auto initialize, instance().function<void()>("_initialize"));
+  SW_CHECK_OK(instance().call(initialize));
+  SW_CHECK_OK(find_entry_points());
+  SW_TRY(const auto files, driver_files(manifest_));
+  SW_TRY(const std::int32_t status, turn(boot_source(files, manifest_.imports)));
+  if (status != 0) {
+    return Error{ErrorCode::kInternal, fmt::format("the driver did not load (status {})", status), 0};
+  }
+  SW_TRY(interrupt_, Interrupt::find(instance().memory()));
+  if (auto proved = prove_interrupt(); !proved.ok()) {
+    return std::move(proved).error().while_doing("proving that a running cell can be interrupted");
+  }
+  interrupt_.save(facts);
+  SW_CHECK_OK(turn(kSettle));
+  return {};
+}
+
+Result<void> PythonGuest::prove_interrupt() {
+  std::atomic<bool> in_loop{false};
+  std::atomic<bool> over{false};
+  on_answer_ = [&]() -> Result<void> {
+    if (in_loop) return {};
+    SW_TRY(const std::uint32_t exception, address_in(answer_));
+    interrupt_.set_exception(exception);
+    in_loop = true;
+    in_loop.notify_one();
+    return {};
+  };
+  std::thread interrupter([&] {
+    in_loop.wait(false);
+    std::this_thread::sleep_for(kIntoTheLoop);
+    soft_stop();
+    const auto give_up = std::chrono::steady_clock::now() + kProofTimeMax;
+    while (!over) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (std::chrono::steady_clock::now() > give_up) instance().stop();
+    }
+  });
+  const auto result = turn(kProveInterrupt);
+  in_loop = true;  // also when the guest never got there
+  in_loop.notify_one();
+  over = true;
+  interrupter.join();
+  on_answer_ = nullptr;
+  if (!result.ok()) return result.error();
+  if (answer_ != kInterrupted) {
+    return Error{ErrorCode::kInternal, fmt::format("the loop ended with '{}'", answer_), 0};
+  }
+  return {};
+}
+
+Result<void> PythonGuest::bind(const BakeFacts& facts) {
+  SW_TRY(interrupt_, Interrupt::load(facts));
+  return find_entry_points();
+}
+
+Result<void> PythonGuest::after_restore() {
+  fresh_ = true;
+  return {};
+}
+
+Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view file_name) {
+  // An interrupt of the last cell that came too late for it must not hit this one.
+  SW_CHECK_OK(interrupt_.withdraw(instance().memory()));
+  // A cell after the first may have written files itself.
+  const CellFlags flags{.fresh = fresh_,
+                        .files = !fresh_ || request.workspace != nullptr,
+                        .script = !request.file_name.empty() && !request.file_name.starts_with('<')};
+  fresh_ = false;
+  SW_CHECK_OK(turn(cell_request(request, file_name, flags)));
+  return parse_reply(answer_);
+}
+
+Result<void> PythonGuest::finish() {
+  SW_CHECK_OK(interrupt_.withdraw(instance().memory()));
+  SW_CHECK_OK(turn(kFinish));
+  return {};
+}
+
+void PythonGuest::soft_stop() {
+  instance().while_running([this](wasm::MemoryView memory) { interrupt_.request(memory); });
+}
+
+}  // namespace sw::engine
