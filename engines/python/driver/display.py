@@ -24,14 +24,6 @@ def to_bytes(text):
         return text.encode('utf-16-le', 'surrogatepass').decode('utf-16-le', 'replace').encode()
 
 
-def _json_bytes(text):
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        # Lone surrogates can only be inside strings, where JSON has an escape for them.
-        return text.encode('utf-8', 'backslashreplace')
-
-
 def show(value):
     """(tag, bytes), or None for no value. Raises what the value's own code raises."""
     if value is None:
@@ -39,7 +31,7 @@ def show(value):
     kind = type(value)
     if kind is not int and kind is not str and issubclass(kind, (dict, list)):
         try:
-            return JSON, _json_bytes(_encode_json(value))
+            return JSON, _encode_json(value).encode()
         except Exception:
-            pass  # JSON refuses it (NaN, a set, a cycle, an object): the repr tells more
+            pass  # JSON cannot hold it (NaN, a set, a cycle, an object, a lone surrogate): the repr tells more
     return TEXT, to_bytes(repr(value))

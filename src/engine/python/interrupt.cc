@@ -17,8 +17,8 @@ namespace {
 
 using wasm::MemoryView;
 
-// CPython's _Py_DebugOffsets, at the start of its runtime state: the cookie, then 64-bit words. These are the words
-// of version 3.15 that we need, by their number.
+// CPython's _Py_DebugOffsets, at the start of its runtime state: the cookie, then 64-bit words. These are the
+// words of version 3.15 that we need, by their number.
 constexpr std::string_view kCookie = "xdebugpy";
 constexpr std::uint64_t kVersion = 0x030f;  // the high half of PY_VERSION_HEX
 enum Word : std::uint32_t {
@@ -37,7 +37,8 @@ constexpr std::uint32_t kAsyncExcBeforeThreadId = 4;
 constexpr std::uint32_t kAsyncExceptionBit = 1U << 3;  // _PY_ASYNC_EXCEPTION_BIT
 
 Result<std::uint32_t> load_word(MemoryView memory, std::uint64_t address) {
-  const auto word = address <= UINT32_MAX ? memory.load<std::uint32_t>(static_cast<std::uint32_t>(address)) : std::nullopt;
+  const auto word =
+      address <= UINT32_MAX ? memory.load<std::uint32_t>(static_cast<std::uint32_t>(address)) : std::nullopt;
   if (!word || *word == 0) {
     return Error{ErrorCode::kCorrupt, fmt::format("CPython's structures do not lead on at {:#x}", address), 0};
   }
@@ -56,7 +57,8 @@ Result<Interrupt> Interrupt::find(MemoryView memory) {
   const auto found = std::ranges::search(bytes, std::as_bytes(std::span(kCookie)));
   if (found.empty()) return Error{ErrorCode::kNotFound, "no table of CPython's offsets in memory", 0};
   const auto runtime = static_cast<std::uint64_t>(found.begin() - bytes.begin());
-  const auto table = memory.load<std::array<std::uint64_t, kWordCount>>(static_cast<std::uint32_t>(runtime + kCookie.size()));
+  const auto table =
+      memory.load<std::array<std::uint64_t, kWordCount>>(static_cast<std::uint32_t>(runtime + kCookie.size()));
   if (!table || (*table)[kPyVersion] >> 16 != kVersion || (*table)[kFreeThreaded] != 0) {
     return Error{ErrorCode::kInvalidArgument, "the table of CPython's offsets is another version's", 0};
   }
@@ -65,7 +67,8 @@ Result<Interrupt> Interrupt::find(MemoryView memory) {
   SW_TRY(const std::uint64_t back, load_word(memory, thread + (*table)[kThreadInterpreter]));
   if (back != interpreter) return Error{ErrorCode::kCorrupt, "CPython's thread belongs to no interpreter", 0};
   Interrupt interrupt;
-  interrupt.eval_breaker_ = static_cast<std::uint32_t>(thread + (*table)[kThreadInterpreter] + kBreakerAfterInterpreter);
+  interrupt.eval_breaker_ =
+      static_cast<std::uint32_t>(thread + (*table)[kThreadInterpreter] + kBreakerAfterInterpreter);
   interrupt.async_exc_ = static_cast<std::uint32_t>(thread + (*table)[kThreadId] - kAsyncExcBeforeThreadId);
   return interrupt;
 }
@@ -74,7 +77,8 @@ Result<Interrupt> Interrupt::load(const BakeFacts& facts) {
   Interrupt interrupt;
   const auto fill = [&](std::string_view name, std::uint32_t& to) -> Result<void> {
     const auto found = facts.find(name);
-    if (found == facts.end()) return Error{ErrorCode::kCorrupt, fmt::format("the image lacks the fact {}", name), 0};
+    if (found == facts.end())
+      return Error{ErrorCode::kCorrupt, fmt::format("the image lacks the fact {}", name), 0};
     to = static_cast<std::uint32_t>(found->second);
     return {};
   };
@@ -106,7 +110,8 @@ void Interrupt::request(MemoryView memory) const {
 Result<void> Interrupt::withdraw(MemoryView memory) const {
   const auto pending = memory.load<std::uint32_t>(async_exc_);
   const auto breaker = memory.load<std::uint32_t>(eval_breaker_);
-  if (!pending || !breaker) return Error{ErrorCode::kCorrupt, "CPython's interrupt words lie outside its memory", 0};
+  if (!pending || !breaker)
+    return Error{ErrorCode::kCorrupt, "CPython's interrupt words lie outside its memory", 0};
   // Written only when needed: a write makes the page dirty.
   if (*pending != 0) (void)memory.store<std::uint32_t>(async_exc_, 0);
   if ((*breaker & kAsyncExceptionBit) != 0) (void)memory.store(eval_breaker_, *breaker & ~kAsyncExceptionBit);

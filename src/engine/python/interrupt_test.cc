@@ -12,7 +12,8 @@
 namespace sw::engine {
 namespace {
 
-// A memory laid out like CPython's: the runtime with its table at 0x100, an interpreter at 0x1000, its thread at 0x2000.
+// A memory laid out like CPython's: the runtime with its table at 0x100, an interpreter at 0x1000, its thread at
+// 0x2000.
 class FakePython {
  public:
   FakePython() : bytes_(0x4000) {
@@ -29,7 +30,9 @@ class FakePython {
   void table(std::uint32_t number, std::uint64_t value) {
     std::memcpy(bytes_.data() + kRuntime + 8 + 8 * number, &value, sizeof value);
   }
-  void word(std::uint32_t address, std::uint32_t value) { std::memcpy(bytes_.data() + address, &value, sizeof value); }
+  void word(std::uint32_t address, std::uint32_t value) {
+    std::memcpy(bytes_.data() + address, &value, sizeof value);
+  }
   std::uint32_t word(std::uint32_t address) const {
     std::uint32_t value = 0;
     std::memcpy(&value, bytes_.data() + address, sizeof value);

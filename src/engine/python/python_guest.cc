@@ -41,16 +41,16 @@ Result<std::uint32_t> address_in(std::string_view answer) {
 }  // namespace
 
 Result<void> define_door(wasm::Linker& linker) {
-  return linker.define("host", "call",
-                       [](wasm::Caller& caller, std::uint32_t address, std::uint32_t length, std::uint32_t out_address,
-                          std::uint32_t out_length) -> Result<std::int32_t> {
-                         const wasm::MemoryView memory = caller.memory();
-                         SW_CHECK_OK(static_cast<PythonGuest&>(caller.host()).take_answer(memory, address, length));
-                         // We send nothing back: an empty buffer at no address.
-                         if (!memory.store<std::uint32_t>(out_address, 0) || !memory.store<std::uint32_t>(out_length, 0))
-                           return -1;
-                         return 0;
-                       });
+  return linker.define(
+      "host", "call",
+      [](wasm::Caller& caller, std::uint32_t address, std::uint32_t length, std::uint32_t out_address,
+         std::uint32_t out_length) -> Result<std::int32_t> {
+        const wasm::MemoryView memory = caller.memory();
+        SW_CHECK_OK(static_cast<PythonGuest&>(caller.host()).take_answer(memory, address, length));
+        // We send nothing back: an empty buffer at no address.
+        if (!memory.store<std::uint32_t>(out_address, 0) || !memory.store<std::uint32_t>(out_length, 0)) return -1;
+        return 0;
+      });
 }
 
 Result<void> PythonGuest::take_answer(wasm::MemoryView memory, std::uint32_t address, std::uint32_t length) {

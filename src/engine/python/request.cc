@@ -79,7 +79,8 @@ std::string cell_request(const RunRequest& request, std::string_view file_name, 
     for (const std::string& argument : request.args) writer.text(argument);
   }
   writer.none();  // the working folder: where the last cell left it
-  writer.number((flags.fresh ? kFlagFresh : 0) | (flags.files ? kFlagFiles : 0) | (flags.script ? kFlagScript : 0));
+  writer.number((flags.fresh ? kFlagFresh : 0) | (flags.files ? kFlagFiles : 0) |
+                (flags.script ? kFlagScript : 0));
   return std::move(writer).take();
 }
 
@@ -93,8 +94,9 @@ std::string boot_source(const std::vector<std::pair<std::string, std::string_vie
   }
   std::string names;
   for (const std::string& name : imports) names += fmt::format("'{}',", name);
-  return fmt::format("exec(compile({},'<sandbox/boot>','exec'),{{'__name__':'boot','FILES':{{{}}},'IMPORTS':[{}]}})",
-                     boot, others, names);
+  return fmt::format(
+      "exec(compile({},'<sandbox/boot>','exec'),{{'__name__':'boot','FILES':{{{}}},'IMPORTS':[{}]}})", boot,
+      others, names);
 }
 
 }  // namespace sw::engine

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the driver is sent: the program that loads it, and a cell to run. Formats: engines/python/driver/boot.py and
-// cell.py.
+// What the driver is sent: the program that loads it, and a cell to run. Formats: engines/python/driver/boot.py
+// and cell.py.
 
 #include <string>
 #include <string_view>
