@@ -51,6 +51,8 @@ Archive::Archive(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Archive::~Archive() = default;
 
 Result<std::shared_ptr<Archive>> Archive::open(SharedBytes bytes) {
+  // libzip takes no bytes for an archive without members.
+  if (bytes.bytes.empty()) return corrupt("not a zip archive: it is empty");
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* const source = zip_source_buffer_create(bytes.bytes.data(), bytes.bytes.size(), 0, &error);
@@ -99,16 +101,15 @@ Result<Bytes> Archive::read(const Member& member) const {
   const std::lock_guard lock(state_->mutex);
   ZipFileHandle file(zip_fopen_index(state_->zip.get(), member.index, 0));
   if (!file) return corrupt(fmt::format("{}: {}", member.name, zip_strerror(state_->zip.get())));
-  Bytes bytes(static_cast<std::size_t>(member.size));
-  std::size_t got = 0;
-  // One byte more than it should have: the end, and with it the checksum, must be reached.
-  for (std::byte extra{}; got <= bytes.size();) {
-    const bool at_end = got == bytes.size();
-    const zip_int64_t count =
-        at_end ? zip_fread(file.get(), &extra, 1) : zip_fread(file.get(), bytes.data() + got, bytes.size() - got);
-    if (count == 0 && at_end) return bytes;
-    if (count <= 0) break;
-    got += static_cast<std::size_t>(count);
+  // Grown as it is read: the size that a damaged archive gives may be anything. The end must be reached, for
+  // the checksum is compared there.
+  Bytes bytes;
+  Bytes block(65536);
+  for (;;) {
+    const zip_int64_t count = zip_fread(file.get(), block.data(), block.size());
+    if (count == 0 && bytes.size() == member.size) return bytes;
+    if (count <= 0 || static_cast<std::uint64_t>(count) > member.size - bytes.size()) break;
+    bytes.insert(bytes.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(count));
   }
   return corrupt(fmt::format("{}: damaged in the archive", member.name));
 }
