@@ -15,6 +15,7 @@ std::string_view code_name(ErrorCode code) {
     case ErrorCode::kUnavailable: return "unavailable";
     case ErrorCode::kCorrupt: return "corrupt";
     case ErrorCode::kLimitExceeded: return "limit exceeded";
+    case ErrorCode::kConflict: return "conflict";
     case ErrorCode::kGuestExit: return "guest exit";
     case ErrorCode::kGuestStopped: return "guest stopped";
     case ErrorCode::kGuestTrap: return "guest trap";

@@ -23,6 +23,7 @@ enum class ErrorCode : std::uint8_t {
   kUnavailable,    ///< the host cannot do it now (disk full, no such kernel feature)
   kCorrupt,        ///< stored bytes are damaged
   kLimitExceeded,  ///< a limit would be passed
+  kConflict,       ///< somebody else owns it or has changed it meanwhile
   kGuestExit,      ///< the guest called proc_exit; Error::exit_code is its status
   kGuestStopped,   ///< the host stopped the guest (deadline or cancellation)
   kGuestTrap,      ///< the guest trapped (unreachable, out-of-bounds access, …)
