@@ -2,10 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/python/python.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "wasm/guest_thread.h"
 
 namespace sw::engine {
 namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
 
 TEST(Python, HasAManifestWithItsDriverEmbedded) {
   const auto language = make_python();
@@ -14,6 +26,288 @@ TEST(Python, HasAManifestWithItsDriverEmbedded) {
   EXPECT_EQ(manifest.language, "python");
   ASSERT_TRUE(driver_files(manifest).ok());
   EXPECT_EQ(driver_files(manifest)->size(), manifest.drivers.size());
+}
+
+/// Made once per process: an engine is slow to load.
+struct Machine {
+  std::unique_ptr<wasm::Engine> wasm = wasm::Engine::create({}).value();
+  ArtifactCache cache = ArtifactCache::open(default_cache_folder()).value();
+  Watchdog watchdog;
+  wasi::SystemClocks clocks;
+  std::shared_ptr<Engine> python;
+
+  static Machine& get() {
+    static Machine machine;
+    if (!machine.python) {
+      machine.python = Engine::load({*machine.wasm, machine.cache, machine.watchdog, machine.clocks},
+                                    make_python().value(), [](std::string_view, std::chrono::seconds) {})
+                           .value();
+    }
+    return machine;
+  }
+};
+
+/// Runs its body on a thread that has room for a guest's stack.
+template <class Body>
+void on_guest_thread(const Body& body) {
+  ASSERT_TRUE(wasm::run_on_guest_thread(Machine::get().wasm->options(), body).ok());
+}
+
+struct Cells {
+  std::unique_ptr<Session> session = Machine::get().python->start_session().value();
+  wasi::BufferSink sink;
+
+  Outcome run(std::string code, std::chrono::nanoseconds wall_max = 60s) {
+    RunRequest request;
+    request.code = std::move(code);
+    request.limits.wall_max = wall_max;
+    return session->execute(request, sink).value();
+  }
+  std::string value(std::string code) {
+    const Outcome outcome = run(std::move(code));
+    if (outcome.error) return outcome.error->name + ": " + outcome.error->message;
+    return outcome.value ? outcome.value->text : "";
+  }
+};
+
+// --- deadlines
+
+struct Endless {
+  const char* name;
+  const char* code;
+};
+
+class SoftStop : public ::testing::TestWithParam<Endless> {};
+
+TEST_P(SoftStop, EndsTheCellAtItsDeadlineAndKeepsTheState) {
+  on_guest_thread([] {
+    Cells cells;
+    cells.run("import time, asyncio\nkept = [41]\nk = 0");
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome outcome = cells.run(GetParam().code, 100ms);
+    const auto took = std::chrono::steady_clock::now() - begin;
+    EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
+    ASSERT_TRUE(outcome.error.has_value());
+    EXPECT_EQ(outcome.error->name, kExecutionLimitError);
+    EXPECT_FALSE(outcome.error->traceback.empty());
+    EXPECT_GE(took, 100ms);
+    EXPECT_LT(took, 2s);
+    EXPECT_EQ(cells.sink.out, "before\n");
+    ASSERT_TRUE(cells.session->usable());
+    EXPECT_EQ(cells.value("kept[0] + 1"), "42");
+    EXPECT_EQ(cells.value("1/0"), "ZeroDivisionError: division by zero");
+    EXPECT_EQ(cells.value("await asyncio.sleep(0.001, 'awake')"), "'awake'");
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cells, SoftStop,
+    ::testing::Values(
+        Endless{"Loop", "print('before')\nwhile True: pass"},
+        Endless{"LoopInAFunction", "print('before')\ndef f():\n  global k\n  while 1: k += 1\nf()"},
+        Endless{"LoopThatCatchesErrors",
+                "print('before')\nwhile True:\n  try: int('x')\n  except ValueError: pass"},
+        Endless{"Recursion", "print('before')\ndef f(n):\n  for _ in range(9): n > 90 or f(n + 1)\nf(0)"},
+        Endless{"Generator", "print('before')\nimport itertools\nfor _ in itertools.count(): pass"},
+        Endless{"Sleep", "print('before')\ntime.sleep(3600)"},
+        Endless{"AsyncSleep", "print('before')\nawait asyncio.sleep(3600)"},
+        Endless{"AsyncRun", "print('before')\nasyncio.run(asyncio.sleep(3600))"},
+        Endless{"AsyncLoop", "print('before')\nwhile True: await asyncio.sleep(0)"},
+        Endless{"Finalizer", "print('before')\ntry:\n  while True: pass\nfinally:\n  kept.append(1)"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(PythonDeadline, AfterwardsTheCodeThatWasInterruptedHasSeenIt) {
+  on_guest_thread([] {
+    Cells cells;
+    cells.run(
+        "seen = []\ntry:\n  while True: pass\nexcept KeyboardInterrupt as e: seen.append(type(e).__name__)\nraise "
+        "LookupError",
+        50ms);
+    EXPECT_EQ(cells.value("seen"), "[\"KeyboardInterrupt\"]");
+  });
+}
+
+TEST(PythonDeadline, ACellThatSwallowsTheInterruptIsEndedByForce) {
+  on_guest_thread([] {
+    Cells cells;
+    const Outcome outcome = cells.run(
+        "print('before')\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass", 50ms);
+    EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
+    EXPECT_EQ(cells.sink.out, "before\n");
+    EXPECT_FALSE(cells.session->usable());
+  });
+}
+
+TEST(PythonDeadline, AnInterruptThatComesTooLateDoesNotHitTheNextCell) {
+  on_guest_thread([] {
+    Cells cells;
+    for (int i = 0; i < 60; ++i) {
+      cells.run("for _ in range(4000): pass", std::chrono::microseconds(100 * i));
+      ASSERT_TRUE(cells.session->usable());
+      const Outcome next = cells.run("sum(range(100))");
+      ASSERT_FALSE(next.error.has_value()) << next.error->name;
+      ASSERT_EQ(next.value->text, "4950");
+    }
+  });
+}
+
+TEST(PythonDeadline, ASleeperUsesNoCpuTime) {
+  on_guest_thread([] {
+    Cells cells;
+    const Outcome outcome = cells.run("import time; time.sleep(0.2)");
+    EXPECT_EQ(outcome.ending, Ending::kCompleted);
+    EXPECT_GE(outcome.usage.wall, 190ms);
+    EXPECT_LT(outcome.usage.cpu, 100ms);
+  });
+}
+
+// --- runs that each are the first
+
+TEST(PythonStateless, KeepsOneInterpreterAndShowsNothingOfTheRunBefore) {
+  on_guest_thread([] {
+    StatelessRunner runner(Machine::get().python);
+    for (int i = 0; i < 20; ++i) {
+      wasi::BufferSink sink;
+      RunRequest request;
+      request.code =
+          "import builtins, sys, os, json, random\n"
+          "marks = [hasattr(builtins, 'x'), 'x' in globals(), hasattr(json, 'x'), os.path.exists('/tmp/x'),\n"
+          "         os.path.exists('/workspace/x'), os.environ.get('X'), len(sys.path)]\n"
+          "builtins.x = json.x = x = 1; open('/tmp/x', 'w').close(); open('/workspace/x', 'w').close()\n"
+          "os.environ['X'] = 'x'; sys.path.append('x'); os.chdir('/tmp')\n"
+          "marks + [os.getcwd()]";
+      const Outcome outcome = runner.run(request, sink).value();
+      ASSERT_TRUE(outcome.value.has_value());
+      EXPECT_EQ(outcome.value->text, "[false, false, false, false, false, null, 2, \"/tmp\"]");
+      EXPECT_GT(outcome.usage.pages_written, 0U) << "the instance was not kept";
+    }
+  });
+}
+
+TEST(PythonStateless, RandomNumbersDifferBetweenRuns) {
+  on_guest_thread([] {
+    StatelessRunner runner(Machine::get().python);
+    constexpr int kRuns = 5;
+    for (const char* code :
+         {"import random; random.random()", "import random; random.getrandbits(64)", "import uuid; uuid.uuid4()",
+          "import uuid; uuid.uuid1()", "import secrets; secrets.token_hex()", "import tempfile; tempfile.mktemp()",
+          "import os; os.urandom(8)", "import numpy as np; np.random.rand()",
+          "import numpy; numpy.random.randint(10**9)", "from numpy.random import rand; rand()",
+          "import numpy.random as r; r.default_rng().random()", "from numpy.random.mtrand import rand; rand()",
+          "import random; random.gauss(0, 1)"}) {
+      std::set<std::string> values;
+      for (int i = 0; i < kRuns; ++i) {
+        wasi::BufferSink sink;
+        RunRequest request;
+        request.code = code;
+        const Outcome outcome = runner.run(request, sink).value();
+        ASSERT_TRUE(outcome.value.has_value()) << code << (outcome.error ? outcome.error->message : "");
+        values.insert(outcome.value->text);
+      }
+      EXPECT_EQ(values.size(), kRuns) << code;
+    }
+  });
+}
+
+// --- streams
+
+/// Remembers the order of what is printed over both streams.
+class OrderSink final : public wasi::OutputSink {
+ public:
+  wasi::Errno write(wasi::Stream stream, BytesView bytes) override {
+    order += stream == wasi::Stream::kStdout ? "<out>" : "<err>";
+    order += as_text(bytes);
+    return wasi::Errno::kSuccess;
+  }
+  std::string order;
+};
+
+TEST(PythonStreams, KeepTheirOrderAndPassInvalidUtf8On) {
+  on_guest_thread([] {
+    Cells cells;
+    OrderSink sink;
+    RunRequest request;
+    request.code =
+        "import sys\nsys.stdout.write('a')\nsys.stderr.write('b')\nsys.stdout.write('c')\n"
+        "_ = sys.stdout.buffer.write(b'\\xff\\xfe')\nsys.stderr.write('\\ud800')\nimport os; _ = os.write(1, "
+        "b'd')";
+    ASSERT_TRUE(cells.session->execute(request, sink).ok());
+    EXPECT_EQ(sink.order, "<out>a<err>b<out>c<out>\xff\xfe<err>\\ud800<out>d");
+  });
+}
+
+// --- the end of a context
+
+TEST(PythonContext, RunsExitHandlersWhenItEndsAndNotBefore) {
+  on_guest_thread([] {
+    Cells cells;
+    cells.run("import atexit; atexit.register(print, 'bye')\nf = open('/workspace/f', 'w'); f.write('left')");
+    cells.run("print('second')");
+    EXPECT_EQ(cells.sink.out, "second\n");
+    cells.session->finish();
+    EXPECT_EQ(cells.sink.out, "second\nbye\n");
+  });
+}
+
+TEST(PythonContext, AnErrorInAnExitHandlerIsShown) {
+  on_guest_thread([] {
+    Cells cells;
+    cells.run("import atexit\ndef late(): 1/0\natexit.register(late)");
+    cells.session->finish();
+    EXPECT_THAT(cells.sink.err, HasSubstr("ZeroDivisionError"));
+  });
+}
+
+TEST(PythonContext, APendingTaskSeesItsCancellationAtTheEnd) {
+  on_guest_thread([] {
+    Cells cells;
+    cells.run(
+        "import asyncio\nasync def wait():\n  try: await asyncio.sleep(100)\n  finally: print('cleaned up')\n"
+        "t = asyncio.create_task(wait())\nawait asyncio.sleep(0)");
+    cells.session->finish();
+    EXPECT_EQ(cells.sink.out, "cleaned up\n");
+  });
+}
+
+// --- limits
+
+TEST(PythonLimits, RunningOutOfMemoryIsAMemoryLimitAndTheStateIsKept) {
+  on_guest_thread([] {
+    Cells cells;
+    cells.run("ok = 5");
+    RunRequest request;
+    request.code = "x = []\nwhile True: x.append(bytearray(1 << 20))";
+    request.limits.memory_bytes_max = std::uint64_t{256} << 20;
+    const Outcome outcome = cells.session->execute(request, cells.sink).value();
+    EXPECT_EQ(outcome.ending, Ending::kMemoryLimit);
+    EXPECT_EQ(cells.value("x.clear(); ok"), "5");
+  });
+}
+
+TEST(PythonLimits, AValueThatIsTooLargeIsALimitAtOnce) {
+  on_guest_thread([] {
+    Cells cells;
+    EXPECT_EQ(cells.run("class Big:\n  def __repr__(self): return 'b' * 50_000_000\nBig()").ending,
+              Ending::kResultLimit);
+    EXPECT_EQ(cells.value("'alive'"), "'alive'");
+  });
+}
+
+TEST(PythonLimits, DeepStructuresAreFreedWithoutOverflow) {
+  on_guest_thread([] {
+    Cells cells;
+    EXPECT_EQ(cells.value("a = []\nfor _ in range(200_000): a = [a]\ndel a\n'freed'"), "'freed'");
+  });
+}
+
+// --- answers that do not come from the driver
+
+TEST(PythonAnswers, CodeThatAnswersInTheDriversPlaceChangesOnlyItsOwnResult) {
+  on_guest_thread([] {
+    Cells cells;
+    EXPECT_EQ(cells.value("import _host; _host.call(b'nonsense'); 7"), "7");
+    EXPECT_EQ(cells.value("1 + 1"), "2");
+  });
 }
 
 }  // namespace
