@@ -71,6 +71,8 @@ class Guest : public wasm::HostState {
 
   /// Asks the cell in progress to stop, from another thread. Must not block.
   virtual void soft_stop() = 0;
+  /// Before a cell: forgets a request that came when the cell before had ended already.
+  virtual void forget_stop() {}
 
   /// Does this error mean that the guest ran out of memory?
   virtual bool is_out_of_memory(const GuestError& error) const = 0;

@@ -72,6 +72,7 @@ void Session::hard_stop() {
 
 Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output) {
   cancellation_->reset();
+  guest_->forget_stop();
   instance_->set_memory_bytes_max(request.limits.memory_bytes_max);
   limits_ = request.limits;
   input_ = wasi::BytesInput(request.stdin_data);

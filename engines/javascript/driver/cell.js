@@ -25,8 +25,16 @@ function showValue(value) {
   return `t${inspect(value, lineOptions)}`;
 }
 
+/// What import() fails with.
+function moduleError(message) {
+  const error = new NativeError(message);
+  put(error, 'code', 'ERR_MODULE_NOT_FOUND');
+  return error;
+}
+
 return {
   __proto__: null,
   showValue, describeError, runTimers, runTicks, dropTimers, resetRun, runExitListeners, runBeforeExit, offerUncaught,
-  builtinModuleSource, builtinNames: arrayJoin(objectKeys(builtinMakers), ' '),
+  builtinModuleSource, hasBuiltin, moduleError, builtinNames: arrayJoin(objectKeys(builtinMakers), ' '),
+  currentDirectory: () => workingDirectory,
 };

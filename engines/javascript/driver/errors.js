@@ -24,10 +24,16 @@ function userFrames(error) {
   const lines = stringSplit(stack, '\n'), kept = [];
   for (let i = 0; i < lines.length; ++i) {
     if (!stringStartsWith(lines[i], '    at ')) continue;
-    if (!stringIncludes(lines[i], driverFile)) arrayPush(kept, lines[i]);
+    if (!stringIncludes(lines[i], driverFile)) arrayPush(kept, withoutMark(lines[i]));
     else if (kept[kept.length - 1] === '    at apply (native)') arrayPop(kept);  // how the driver calls back
   }
   return arrayJoin(kept, '\n');
+}
+
+/// A frame's file without the mark of its content that the host gives modules: "a.mjs?v=0123456789ab:3:1".
+function withoutMark(line) {
+  const at = stringLastIndexOf(line, '?v=');
+  return at > 0 && line[at + 15] === ':' ? stringSlice(line, 0, at) + stringSlice(line, at + 15) : line;
 }
 
 function stackText(error) {

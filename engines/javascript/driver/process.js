@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // process: what the run was given (environment, arguments, directory) and how it ends.
 
-let environment, argumentList, exitCode, exitListeners;
+let environment, argumentList, exitCode;
+// The host keeps the directory; this copy tells a host that restored this interpreter's memory.
+let workingDirectory = '/workspace';
 const kArmExit = 4, kArmUncaught = 8;
 
 function currentEnvironment() {
@@ -129,7 +131,8 @@ function makeProcess() {
     chdir(path) {
       checkPath(path, 'directory', chdir);
       const status = host.chdir(pathText(path));
-      if (status < 0) throw systemError(status, 'chdir', host.cwd(), chdir, pathText(path));
+      if (status < 0) throw systemError(status, 'chdir', workingDirectory, chdir, pathText(path));
+      workingDirectory = host.cwd();
     },
     exit(code) {
       const status = checkedExitCode(code, methods.exit) ?? exitCode ?? 0;

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// From an instance that holds only the module's data to an interpreter with the driver loaded, at bake; and from the
+// facts noted then to an interpreter ready to use, ever after.
+
+#include <fmt/format.h>
+
+#include "engine/javascript/guest.h"
+#include "engine/javascript/host_api.h"
+
+namespace sw::engine::javascript {
+
+namespace {
+
+// The module's C stack has 1 MiB; the rest is for the frames between the interpreter's checks.
+constexpr std::uint32_t kStackBytes = 512 << 10;
+
+constexpr std::string_view kDriverFile = "sandbox:driver";
+
+constexpr std::array<std::string_view, kEntryCount> kEntryNames = {
+    "showValue",         "describeError",       "runTimers",  "runTicks",    "dropTimers",      "resetRun",        "runExitListeners", "runBeforeExit",
+    "offerUncaught", "builtinModuleSource", "hasBuiltin", "moduleError", "currentDirectory"};
+
+// One piece of guest memory, so that a run dirties few pages: scratch, state words, buffer for short cells.
+constexpr std::uint32_t kStateBytes = 16;
+
+/// Cells that leave nothing behind and walk the paths that runs take: what the engine makes when first used is then
+/// part of the image. Each may fail; that is a path too.
+constexpr std::string_view kWarmUp[] = {
+    "1 + 1",
+    "'text'",
+    "[1.5, { a: [1, 2, 3], b: 'x' }, null]",
+    "console.log('a', 1, { a: 1, b: ['x', new Map([[1, 2]])], c: new Set([1]) }); console.error(new Error('e'))",
+    "await new Promise((done) => setTimeout(done, 0))",
+    "throw new TypeError('t')",
+    "x = = 1",
+    "(() => { try { null.x } catch (error) { return error.stack.length } })()",
+    "JSON.stringify({ a: [1] }) + new Date(0).toISOString() + /a/.exec('a').index + process.env.X + Math.max(1, 2)",
+    "fs.writeFileSync('/tmp/x', 'x'); fs.readFileSync('/tmp/x', 'utf8'); fs.rmSync('/tmp/x')",
+    "Promise.reject(new Error('r'))",
+    "class A { #x = 1; get x() { return this.#x } } Object.entries({ a: new A().x }).map(([k, v]) => `${k}${v}`).join()",
+};
+
+Error thrown(std::string_view what) {
+  return Error{ErrorCode::kInternal, fmt::format("{} threw an exception", what), 0};
+}
+
+std::string entry_fact(std::size_t index) { return fmt::format("entry_{}", kEntryNames[index]); }
+
+Result<std::uint64_t> fact(const BakeFacts& facts, std::string_view name) {
+  const auto found = facts.find(name);
+  if (found == facts.end()) return Error{ErrorCode::kCorrupt, fmt::format("the image's facts lack {}", name), 0};
+  return found->second;
+}
+
+}  // namespace
+
+Result<void> JavaScriptGuest::boot(BakeFacts& facts) {
+  SW_CHECK_OK(js_.bind(instance()));
+  const auto& exports = js_.exports();
+  SW_CHECK_OK(instance().call(exports.initialize));
+  SW_TRY(const std::int32_t failed, instance().call(exports.init));
+  if (failed != 0) return Error{ErrorCode::kInternal, "QuickJS did not start", 0};
+  SW_CHECK_OK(instance().call(exports.set_max_stack_size, kStackBytes));
+  SW_CHECK_OK(instance().call(exports.set_interrupt_handler, 1U));
+  SW_CHECK_OK(instance().call(exports.set_module_loader, 1U));
+
+  SW_TRY(const std::uint32_t context, instance().call(exports.context));
+  SW_TRY(const std::uint32_t runtime, instance().call(exports.runtime));
+  SW_TRY(const std::uint32_t block, js_.allocate(kScratchBytes + kStateBytes + kCodeBufferBytes));
+  if (block == 0) return Error{ErrorCode::kInternal, "QuickJS has no memory at its start", 0};
+  facts["context"] = context;
+  facts["runtime"] = runtime;
+  facts["block"] = block;
+  js_.set_anchors({.context = context, .runtime = runtime, .scratch = block});
+  state_ = block + kScratchBytes;
+  set_state_word(kArmedWord, 0);
+  set_state_word(kUsedWord, 0);
+
+  SW_TRY(const std::uint32_t value_atom, js_.new_atom("value"));
+  facts["value_atom"] = value_atom;
+  SW_TRY(const Internals internals, Internals::find(js_));
+  internals.add_to(facts);
+  SW_CHECK_OK(load_driver(facts));
+  SW_CHECK_OK(bind(facts));
+  // Only now: what the driver and the probes left unhandled is nobody's error.
+  SW_CHECK_OK(instance().call(exports.set_rejection_handler, 1U));
+  SW_CHECK_OK(warm_up());
+  set_state_word(kArmedWord, 0);
+  set_state_word(kUsedWord, 0);
+  return instance().call(exports.run_gc);
+}
+
+Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {
+  std::string source = "(function (host) { 'use strict';\n";
+  SW_TRY(const auto files, driver_files(manifest_));
+  for (const auto& [name, content] : files) source.append(content).append("\n");
+  source += "})";
+  SW_TRY(const Value function, js_.evaluate(source, kDriverFile, 0));
+  if (function == Value::exception()) return driver_failed("the driver");
+  SW_TRY(const Value host, make_host_object(js_));
+  SW_TRY(const Value version, js_.new_string(manifest_.version));
+  SW_CHECK_OK(js_.set(host, "engineVersion", version));
+  SW_TRY(const Value driver, js_.call(function, std::array{host}));
+  if (driver == Value::exception()) return driver_failed("the driver");
+  for (std::size_t i = 0; i < kEntryCount; ++i) {
+    SW_TRY(entries_[i], js_.get(driver, kEntryNames[i]));
+    if (!entries_[i].is(Value::kObject)) return thrown(kEntryNames[i]);
+    facts[entry_fact(i)] = entries_[i].bits;
+  }
+  SW_TRY(const Value names, js_.get(driver, "builtinNames"));
+  SW_TRY(const std::string list, js_.to_text(names));
+  return import_builtin_modules(list);
+}
+
+Error JavaScriptGuest::driver_failed(std::string_view what) {
+  auto text = js_.take_exception();
+  if (!text.ok()) return std::move(text).error();
+  auto message = js_.to_text(*text);
+  auto stack = js_.get(*text, "stack");
+  auto where = stack.ok() ? js_.to_text(*stack) : Result<std::string>(std::string());
+  return Error{ErrorCode::kInternal,
+               fmt::format("{} failed: {}\n{}", what, message.ok() ? *message : "?", where.ok() ? *where : ""), 0};
+}
+
+Result<void> JavaScriptGuest::import_builtin_modules(std::string_view names) {
+  // All of them now: their source asks for `require`, which user code may later take away.
+  std::string source;
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(' '), names.size());
+    source += fmt::format("import 'node:{}';", names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  SW_TRY(const Value promise, js_.evaluate(source, kDriverFile, kModuleFlag));
+  if (promise == Value::exception()) return driver_failed("importing the built-in modules");
+  for (;;) {
+    SW_TRY(const bool pending, js_.is_job_pending());
+    if (!pending) break;
+    SW_TRY(const bool ran, js_.run_job());
+    if (!ran) return driver_failed("importing the built-in modules");
+  }
+  SW_TRY(const auto state, js_.promise_state(promise));
+  if (state != QuickJs::PromiseState::kFulfilled) return thrown("importing the built-in modules");
+  return js_.free(promise);
+}
+
+Result<void> JavaScriptGuest::warm_up() {
+  for (const std::string_view code : kWarmUp) {
+    RunRequest request;
+    request.code = code;
+    SW_TRY(const Reply reply, evaluate(request, "<cell>"));
+  }
+  return {};
+}
+
+Result<void> JavaScriptGuest::bind(const BakeFacts& facts) {
+  SW_CHECK_OK(js_.bind(instance()));
+  SW_TRY(const std::uint64_t context, fact(facts, "context"));
+  SW_TRY(const std::uint64_t runtime, fact(facts, "runtime"));
+  SW_TRY(const std::uint64_t block, fact(facts, "block"));
+  SW_TRY(const std::uint64_t value_atom, fact(facts, "value_atom"));
+  js_.set_anchors({.context = static_cast<std::uint32_t>(context),
+                   .runtime = static_cast<std::uint32_t>(runtime),
+                   .scratch = static_cast<std::uint32_t>(block)});
+  state_ = static_cast<std::uint32_t>(block) + kScratchBytes;
+  code_buffer_ = state_ + kStateBytes;
+  value_atom_ = static_cast<std::uint32_t>(value_atom);
+  SW_TRY(internals_, Internals::from_facts(facts));
+  for (std::size_t i = 0; i < kEntryCount; ++i) {
+    SW_TRY(const std::uint64_t bits, fact(facts, entry_fact(i)));
+    entries_[i] = Value{bits};
+  }
+  return {};
+}
+
+}  // namespace sw::engine::javascript

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs what a cell set going until nothing is left: promise jobs, process.nextTick, timers. Sleeps in the host.
+
+#include <chrono>
+#include <thread>
+
+#include "engine/javascript/guest.h"
+
+namespace sw::engine::javascript {
+
+namespace {
+
+// Jobs between two looks at the stop flag; each job may be short, and their number endless.
+constexpr int kJobsPerLook = 64;
+
+}  // namespace
+
+void JavaScriptGuest::arm(std::uint32_t bits) { set_state_word(kArmedWord, state_word(kArmedWord) | bits); }
+
+bool JavaScriptGuest::disarm(std::uint32_t bit) {
+  const std::uint32_t armed = state_word(kArmedWord);
+  if ((armed & bit) == 0) return false;
+  set_state_word(kArmedWord, armed & ~bit);
+  return true;
+}
+
+bool JavaScriptGuest::must_stop() const {
+  const Cancellation* const cancellation = wasi_cancellation();
+  return stop_.load(std::memory_order_acquire) || (cancellation != nullptr && cancellation->cancelled());
+}
+
+Result<JavaScriptGuest::Progress> JavaScriptGuest::drain() {
+  for (int count = 1;; ++count) {
+    if (count % kJobsPerLook == 0 && must_stop()) return Progress(Failure{});
+    if (disarm(kArmTicks)) {
+      SW_TRY(const Value value, call(Entry::kRunTicks, {}));
+      if (value == Value::exception()) {
+        SW_TRY(Progress progress, uncaught_exception());
+        if (progress) return progress;
+        continue;
+      }
+    }
+    SW_TRY(const bool pending, js_.is_job_pending());
+    if (!pending) {
+      if ((state_word(kArmedWord) & kArmTicks) != 0) continue;
+      break;
+    }
+    SW_TRY(const bool ran, js_.run_job());
+    if (ran) continue;
+    SW_TRY(Progress progress, uncaught_exception());
+    if (progress) return progress;
+  }
+  return unhandled_rejection();
+}
+
+Result<JavaScriptGuest::Progress> JavaScriptGuest::run_loop() {
+  for (;;) {
+    SW_TRY(Progress progress, drain());
+    if (progress) return progress;
+    SW_TRY(const auto state, js_.promise_state(main_));
+    if (state == QuickJs::PromiseState::kRejected && !main_rejection_handled_) {
+      SW_TRY(const Value reason, js_.promise_result(main_));
+      main_rejection_handled_ = true;
+      SW_TRY(Progress failed, uncaught(Owned(js_, reason), kUncaughtException, Value::undefined()));
+      if (failed) return failed;
+    }
+    if ((state_word(kArmedWord) & kArmTimers) == 0) return Progress();
+    SW_TRY(const Value wait, call(Entry::kRunTimers, {}));
+    if (wait == Value::exception()) {
+      SW_TRY(Progress failed, uncaught_exception());
+      if (failed) return failed;
+      continue;
+    }
+    const double ms = wait.as_number();
+    if (ms < 0) {
+      disarm(kArmTimers);
+    } else if (ms > 0) {
+      sleep_for(ms);
+    }
+    if (must_stop()) return Progress(Failure{});
+  }
+}
+
+void JavaScriptGuest::sleep_for(double milliseconds) {
+  const auto ns = static_cast<std::uint64_t>(milliseconds * 1e6);
+  if (Cancellation* const cancellation = wasi_cancellation()) {
+    cancellation->wait_until(wasi().clocks().monotonic_ns() + ns);
+  } else {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+  }
+}
+
+Result<void> JavaScriptGuest::note_rejection(std::uint32_t promise, std::uint32_t reason, bool handled) {
+  const Value which = js_.unbox(promise);
+  if (!handled) {
+    rejections_.push_back({.promise = which, .promise_box = promise, .reason_box = reason});
+    return {};
+  }
+  SW_CHECK_OK(js_.free_box(promise));
+  SW_CHECK_OK(js_.free_box(reason));
+  for (auto at = rejections_.begin(); at != rejections_.end(); ++at) {
+    if (at->promise != which) continue;
+    const Rejection found = *at;
+    rejections_.erase(at);
+    SW_CHECK_OK(js_.free_box(found.promise_box));
+    return js_.free_box(found.reason_box);
+  }
+  return {};
+}
+
+Result<JavaScriptGuest::Progress> JavaScriptGuest::unhandled_rejection() {
+  while (!rejections_.empty()) {
+    const Rejection first = rejections_.front();
+    rejections_.erase(rejections_.begin());
+    // The cell's own promise is looked at by the loop.
+    if (first.promise == main_) {
+      SW_CHECK_OK(js_.free_box(first.promise_box));
+      SW_CHECK_OK(js_.free_box(first.reason_box));
+      continue;
+    }
+    SW_TRY(const Value reason, js_.duplicate(js_.unbox(first.reason_box)));
+    SW_TRY(Progress progress, uncaught(Owned(js_, reason), kUnhandledRejection, first.promise));
+    SW_CHECK_OK(js_.free_box(first.promise_box));
+    SW_CHECK_OK(js_.free_box(first.reason_box));
+    if (progress) return progress;
+  }
+  return Progress();
+}
+
+Result<void> JavaScriptGuest::forget_rejections() {
+  for (const Rejection& rejection : std::exchange(rejections_, {})) {
+    SW_CHECK_OK(js_.free_box(rejection.promise_box));
+    SW_CHECK_OK(js_.free_box(rejection.reason_box));
+  }
+  return {};
+}
+
+Result<JavaScriptGuest::Progress> JavaScriptGuest::uncaught_exception() {
+  SW_TRY(const Value thrown, js_.take_exception());
+  Owned reason(js_, thrown);
+  // Stops, exits and lack of memory are for the host alone.
+  SW_TRY(const std::int32_t uncatchable, instance().call(js_.exports().is_uncatchable, thrown.bits));
+  if (uncatchable != 0) return Progress(Failure{std::move(reason)});
+  return uncaught(std::move(reason), kUncaughtException, Value::undefined());
+}
+
+Result<JavaScriptGuest::Progress> JavaScriptGuest::uncaught(Owned reason, std::int32_t kind, Value promise) {
+  if ((state_word(kArmedWord) & kArmUncaught) != 0) {
+    const std::array arguments = {Value::of(Value::kInt, static_cast<std::uint32_t>(kind)), reason.get(), promise};
+    SW_TRY(const Value handled, call(Entry::kOfferUncaught, arguments));
+    if (handled == Value::exception()) {
+      SW_TRY(const Value second, js_.take_exception());
+      return Progress(Failure{Owned(js_, second)});
+    }
+    if (handled == Value::boolean(true)) return Progress();
+  }
+  return Progress(Failure{std::move(reason)});
+}
+
+}  // namespace sw::engine::javascript

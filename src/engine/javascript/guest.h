@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One JavaScript interpreter. The host evaluates the cells and runs the event loop; the driver (JavaScript, in the
+// image) is asked only for what needs its language: to show a value, to describe an error, to run a timer.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/javascript/internals.h"
+#include "engine/javascript/quickjs.h"
+#include "engine/javascript/time_zone.h"
+#include "engine/language.h"
+
+namespace sw::engine::javascript {
+
+/// Functions of the driver, by the order in which their values are kept among the facts.
+enum class Entry : std::uint8_t {
+  kShowValue,
+  kDescribeError,
+  kRunTimers,
+  kRunTicks,
+  kDropTimers,
+  kResetRun,
+  kRunExitListeners,
+  kRunBeforeExit,
+  kOfferUncaught,
+  kBuiltinModuleSource,
+  kHasBuiltin,
+  kModuleError,
+  kCurrentDirectory,
+};
+inline constexpr std::size_t kEntryCount = 13;
+
+class JavaScriptGuest final : public Guest {
+ public:
+  JavaScriptGuest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks, const Manifest& manifest);
+
+  Result<void> boot(BakeFacts& facts) override;
+  Result<void> bind(const BakeFacts& facts) override;
+  Result<void> after_restore() override;
+  Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) override;
+  Result<void> finish() override;
+  void soft_stop() override { stop_.store(true, std::memory_order_release); }
+  void forget_stop() override { stop_.store(false, std::memory_order_release); }
+  bool is_out_of_memory(const GuestError& error) const override;
+
+  // For the host functions.
+
+  QuickJs& js() { return js_; }
+  wasm::MemoryView memory() const { return js_.memory(); }
+  const std::vector<std::pair<std::string, std::string>>& env() const { return env_; }
+  const std::vector<std::string>& args() const { return args_; }
+  std::uint64_t run_start_ns() const { return run_start_ns_; }
+  const TimeZone& time_zone() const { return time_zone_; }
+
+  const std::string& cwd() const { return cwd_; }
+  wasi::Errno change_directory(std::string_view path);
+  /// `path`, taken from the working directory when it is relative. "" stays.
+  std::string absolute(std::string_view path) const;
+
+  /// Something waits for the loop: bits of the driver's kArm….
+  void arm(std::uint32_t bits);
+  bool should_interrupt() const { return stop_.load(std::memory_order_acquire) && !answering_; }
+  /// Takes over both boxes.
+  Result<void> note_rejection(std::uint32_t promise, std::uint32_t reason, bool handled);
+  /// Throws what nothing can catch; the cell ends when it arrives.
+  Result<Value> exit(std::int32_t code);
+  void set_exit_code(std::int32_t code) { exit_code_ = code; }
+
+  Result<bool> is_builtin_module(std::string_view name);
+  Result<std::string> builtin_module_source(std::string_view name);
+  Result<void> throw_module_error(std::string_view message);
+  /// False after throwing the SyntaxError.
+  Result<bool> is_json(std::string_view text);
+
+  /// Through the WASI table, into or from host memory.
+  Result<wasi::ErrnoOr<std::size_t>> read_descriptor(std::uint32_t fd, std::span<std::byte> to,
+                                                     std::optional<std::uint64_t> offset);
+  Result<wasi::ErrnoOr<std::size_t>> write_descriptor(std::uint32_t fd, BytesView from,
+                                                      std::optional<std::uint64_t> offset);
+
+ private:
+  /// Why a cell cannot go on: an owned value, undefined when there is none (a stop).
+  struct Failure {
+    Owned reason;
+  };
+  using Progress = std::optional<Failure>;  // nullopt: so far so good
+
+  struct Rejection {
+    Value promise;
+    std::uint32_t promise_box = 0;
+    std::uint32_t reason_box = 0;
+  };
+
+  // Words of the state that lies in the guest's memory, so that it is part of a snapshot.
+  static constexpr std::uint32_t kArmedWord = 0;  ///< bits below
+  static constexpr std::uint32_t kUsedWord = 4;   ///< 1 once a cell ran
+  // The driver's own numbers, in timers.js and process.js.
+  static constexpr std::uint32_t kArmTimers = 1;
+  static constexpr std::uint32_t kArmTicks = 2;
+  static constexpr std::uint32_t kArmExit = 4;
+  static constexpr std::uint32_t kArmUncaught = 8;
+  static constexpr std::int32_t kUncaughtException = 0;
+  static constexpr std::int32_t kUnhandledRejection = 1;
+  /// Cells up to this size, their file name included, are put into memory that the image already has.
+  static constexpr std::uint32_t kCodeBufferBytes = 1024;
+
+  Result<Value> call(Entry entry, std::span<const Value> arguments);
+  /// The text that an entry answers with; nullopt when it threw.
+  Result<std::optional<std::string>> ask(Entry entry, std::span<const Value> arguments);
+
+  // At bake.
+  Result<void> load_driver(BakeFacts& facts);
+  Result<void> import_builtin_modules(std::string_view names);
+  Result<void> warm_up();
+  Error driver_failed(std::string_view what);
+
+  // A cell.
+  Result<void> begin(const RunRequest& request);
+  bool set_time_zone();
+  Result<Value> compile(std::string_view code, std::string_view file_name);
+  Result<Reply> run_compiled(Value code, std::string_view file_name);
+  Result<Reply> conclude(std::string_view file_name);
+
+  // The event loop.
+  Result<Progress> run_loop();
+  Result<Progress> drain();
+  Result<Progress> unhandled_rejection();
+  Result<Progress> uncaught_exception();
+  Result<Progress> uncaught(Owned reason, std::int32_t kind, Value promise);
+  Result<void> forget_rejections();
+  bool must_stop() const;
+  void sleep_for(double milliseconds);
+  bool disarm(std::uint32_t bit);
+
+  // The answer.
+  Result<Reply> answer(Owned value, std::string_view file_name);
+  Result<Reply> fail(Progress progress, std::string_view file_name);
+  Result<Reply> fail_to_compile(std::string_view code, std::string_view file_name);
+  Result<Reply> never_settled();
+  static Reply error_reply(std::string name, std::string message);
+  Result<GuestError> describe(Value reason, std::string_view file_name);
+  Result<void> abandon();
+  Reply with_cwd(Reply reply);
+
+  std::uint32_t state_word(std::uint32_t offset) const;
+  void set_state_word(std::uint32_t offset, std::uint32_t value);
+  Cancellation* wasi_cancellation() const;
+
+  const Manifest& manifest_;  // of the language, which outlives its guests
+  QuickJs js_;
+  Internals internals_;
+  std::array<Value, kEntryCount> entries_{};
+  std::uint32_t state_ = 0;
+  std::uint32_t code_buffer_ = 0;
+  std::uint32_t value_atom_ = 0;
+
+  // Of the run in progress.
+  std::vector<std::pair<std::string, std::string>> env_;
+  std::vector<std::string> args_;
+  std::uint64_t run_start_ns_ = 0;
+  TimeZone time_zone_;
+  std::string cwd_ = "/workspace";
+  Value main_ = Value::undefined();  // the cell's own promise
+  bool main_rejection_handled_ = false;
+  std::vector<Rejection> rejections_;
+  std::optional<std::int32_t> exit_code_;  // process.exitCode
+  std::optional<std::int32_t> exited_;     // process.exit was called
+  bool answering_ = false;                 // the interpreter works for the host, not for the user
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace sw::engine::javascript

@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// fs: by path through the sandbox's file system, by descriptor through the WASI table, so that files a program left
+// open are part of what a snapshot keeps.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/utf8.h"
+#include "engine/javascript/guest.h"
+#include "engine/javascript/host_api.h"
+#include "engine/javascript/text.h"
+#include "wasi/calls.h"
+
+namespace sw::engine::javascript {
+
+namespace {
+
+using wasi::Errno;
+using wasi::Follow;
+
+// Flags of open, as Linux numbers them; the driver speaks these.
+constexpr std::int64_t kWriteOnly = 1;
+constexpr std::int64_t kReadWrite = 2;
+constexpr std::int64_t kCreate = 64;
+constexpr std::int64_t kExclusive = 128;
+constexpr std::int64_t kTruncate = 512;
+constexpr std::int64_t kAppend = 1024;
+constexpr std::int64_t kDirectory = 65536;
+constexpr std::int64_t kNoFollow = 131072;
+
+/// What one host function transfers at most; more is a short read or write.
+constexpr std::size_t kTransferMax = std::size_t{1} << 28;
+
+wasi::FileSystem& files(JavaScriptGuest& guest) { return guest.wasi().files(); }
+
+Result<std::string> path_argument(JavaScriptGuest& guest, const Arguments& arguments, std::uint32_t index) {
+  SW_TRY(const std::string text, arguments.text(index));
+  return guest.absolute(text);
+}
+
+/// As the relative functions of the file system want it; "" stays, and is no file.
+std::string_view below_root(std::string_view path) {
+  if (path.empty()) return path;
+  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+  return path.empty() ? "." : path;
+}
+
+bool is_file_descriptor(double number) { return number >= 0 && number <= UINT32_MAX && std::floor(number) == number; }
+
+std::uint32_t descriptor(const Arguments& arguments) {
+  return is_file_descriptor(arguments.number(0)) ? static_cast<std::uint32_t>(arguments.number(0)) : UINT32_MAX;
+}
+
+// --- whole files
+
+using Content = wasi::ErrnoOr<Bytes>;
+
+/// Everything from the descriptor's position to the end.
+Result<Content> read_rest(JavaScriptGuest& guest, std::uint32_t fd) {
+  Bytes all;
+  Bytes block(std::size_t{64} << 10);
+  for (;;) {
+    SW_TRY(const auto got, guest.read_descriptor(fd, block, std::nullopt));
+    if (!got.ok()) return Content(got.error());
+    if (*got == 0) return Content(std::move(all));
+    all.insert(all.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(*got));
+    if (all.size() > kTransferMax) return Content(Errno::kFbig);
+  }
+}
+
+wasi::ErrnoOr<std::uint32_t> open_path(JavaScriptGuest& guest, std::string_view path, std::int64_t flags) {
+  const std::int64_t access = flags & (kWriteOnly | kReadWrite);
+  const wasi::OpenFlags open{.create = (flags & kCreate) != 0,
+                             .directory = (flags & kDirectory) != 0,
+                             .exclusive = (flags & kExclusive) != 0,
+                             .truncate = (flags & kTruncate) != 0,
+                             .write = access != 0,
+                             .follow = (flags & kNoFollow) != 0 ? Follow::kNo : Follow::kYes};
+  if (guest.wasi().descriptors().full()) return Errno::kMfile;
+  if (path.empty()) return Errno::kNoent;
+  SW_WASI_TRY(auto node, files(guest).open_at(files(guest).root(), below_root(path), open));
+  auto file = std::make_shared<wasi::OpenFile>();
+  wasi::Rights rights = wasi::rights::kFile;
+  if (access == kWriteOnly) rights &= ~wasi::Rights{wasi::rights::kFdRead};
+  if (access == 0) rights &= ~wasi::Rights{wasi::rights::kFdWrite | wasi::rights::kFdFilestatSetSize};
+  const bool is_directory = node.node->type == wasi::FileType::kDirectory;
+  file->base = is_directory ? wasi::Rights{wasi::rights::kDirectory} : rights;
+  file->flags = (flags & kAppend) != 0 ? wasi::fdflags::kAppend : std::uint16_t{0};
+  file->at = std::move(node);
+  return guest.wasi().descriptors().insert(std::move(file));
+}
+
+/// A device has no content of its own: it is opened and read.
+Result<Content> read_device(JavaScriptGuest& guest, std::string_view path) {
+  const auto fd = open_path(guest, path, 0);
+  if (!fd.ok()) return Content(fd.error());
+  auto content = read_rest(guest, *fd);
+  static_cast<void>(guest.wasi().descriptors().close(*fd));
+  return content;
+}
+
+/// `show` makes a value of a file's bytes.
+Result<Value> read_path(JavaScriptGuest& guest, const Arguments& arguments,
+                        Result<Value> (*show)(JavaScriptGuest&, BytesView)) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  const auto bytes = files(guest).read_file(path);
+  if (bytes.ok()) return show(guest, bytes->bytes);
+  if (bytes.error() != Errno::kInval) return status(bytes.error());
+  SW_TRY(const Content content, read_device(guest, path));
+  return content.ok() ? show(guest, *content) : Result<Value>(status(content.error()));
+}
+
+Result<Value> read_fd(JavaScriptGuest& guest, const Arguments& arguments,
+                      Result<Value> (*show)(JavaScriptGuest&, BytesView)) {
+  SW_TRY(const Content content, read_rest(guest, descriptor(arguments)));
+  return content.ok() ? show(guest, *content) : Result<Value>(status(content.error()));
+}
+
+/// Bytes that are not UTF-8 become U+FFFD.
+Result<Value> text_value(JavaScriptGuest& guest, BytesView bytes) {
+  return guest.js().new_string(to_valid_utf8(as_text(bytes)));
+}
+
+Result<Value> buffer_value(JavaScriptGuest& guest, BytesView bytes) { return guest.js().new_array_buffer(bytes); }
+
+Result<Value> read_all(JavaScriptGuest& guest, const Arguments& arguments) {
+  return read_path(guest, arguments, buffer_value);
+}
+
+Result<Value> read_text(JavaScriptGuest& guest, const Arguments& arguments) {
+  return read_path(guest, arguments, text_value);
+}
+
+Result<Value> read_all_fd(JavaScriptGuest& guest, const Arguments& arguments) {
+  return read_fd(guest, arguments, buffer_value);
+}
+
+Result<Value> read_text_fd(JavaScriptGuest& guest, const Arguments& arguments) {
+  return read_fd(guest, arguments, text_value);
+}
+
+wasi::WriteMode write_mode(std::int64_t flags) {
+  if ((flags & kExclusive) != 0) return wasi::WriteMode::kCreateNew;
+  return (flags & kAppend) != 0 ? wasi::WriteMode::kAppend : wasi::WriteMode::kReplace;
+}
+
+Result<Value> write_path(JavaScriptGuest& guest, const std::string& path, BytesView bytes, std::int64_t flags) {
+  const Errno written = files(guest).write_file(path, bytes, write_mode(flags));
+  if (written != Errno::kInval) return status(written);
+  const auto fd = open_path(guest, path, kWriteOnly);  // a device, such as /dev/stdout
+  if (!fd.ok()) return status(fd.error());
+  auto result = guest.write_descriptor(*fd, bytes, std::nullopt);
+  static_cast<void>(guest.wasi().descriptors().close(*fd));
+  SW_TRY(const auto count, std::move(result));
+  return status(count.error());
+}
+
+Result<Value> write_text_file(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  SW_TRY(std::string text, arguments.text(1));
+  text = without_lone_surrogates(std::move(text));
+  return write_path(guest, path, as_bytes(text), arguments.integer(2));
+}
+
+Result<Value> write_data(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  SW_TRY(const auto bytes, arguments.bytes(1));
+  return write_path(guest, path, bytes, arguments.integer(4));
+}
+
+// --- descriptors
+
+Result<Value> open(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  const auto fd = open_path(guest, path, arguments.integer(1));
+  return fd.ok() ? Value::number(*fd) : status(fd.error());
+}
+
+Result<Value> close(JavaScriptGuest& guest, const Arguments& arguments) {
+  return status(guest.wasi().descriptors().close(descriptor(arguments)));
+}
+
+std::optional<std::uint64_t> position(const Arguments& arguments) {
+  const std::int64_t at = arguments.integer(4);
+  return at < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(at));
+}
+
+Result<Value> read(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const auto bytes, arguments.bytes(1));
+  SW_TRY(const auto count, guest.read_descriptor(descriptor(arguments), bytes, position(arguments)));
+  return count.ok() ? Value::number(static_cast<double>(*count)) : status(count.error());
+}
+
+Result<Value> write_at(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const auto bytes, arguments.bytes(1));
+  SW_TRY(const auto count, guest.write_descriptor(descriptor(arguments), bytes, position(arguments)));
+  return count.ok() ? Value::number(static_cast<double>(*count)) : status(count.error());
+}
+
+// --- what is known about files
+
+/// Eight numbers; the driver makes a Stats of them.
+Result<Value> stat_value(JavaScriptGuest& guest, const wasi::Stat& stat) {
+  const auto ms = [](std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; };
+  const std::array fields = {static_cast<double>(stat.type),  static_cast<double>(stat.size), ms(stat.times.modified),
+                             ms(stat.times.accessed),         ms(stat.times.changed),         static_cast<double>(stat.inode),
+                             static_cast<double>(stat.links), static_cast<double>(stat.device)};
+  return guest.js().new_array_buffer(std::as_bytes(std::span(fields)));
+}
+
+Result<Value> stat(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  const auto found = files(guest).stat(path, arguments.boolean(1) ? Follow::kYes : Follow::kNo);
+  return found.ok() ? stat_value(guest, *found) : Result<Value>(status(found.error()));
+}
+
+Result<Value> fstat(JavaScriptGuest& guest, const Arguments& arguments) {
+  const auto file = guest.wasi().descriptors().get(descriptor(arguments));
+  if (!file.ok()) return status(file.error());
+  if ((*file)->stale) return status(Errno::kStale);
+  wasi::Stat found;
+  if ((*file)->is_stream()) found.type = wasi::FileType::kCharacterDevice;
+  else found = files(guest).stat_of(*(*file)->at.node, (*file)->at.mount);
+  return stat_value(guest, found);
+}
+
+Result<Value> read_directory(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  const auto entries = files(guest).read_directory(path);
+  if (!entries.ok()) return status(entries.error());
+  std::string listing;  // a digit for the type and the name, a NUL between entries
+  for (const wasi::DirectoryEntry& entry : *entries) {
+    if (!listing.empty()) listing += '\0';
+    listing += static_cast<char>('0' + static_cast<int>(entry.type));
+    listing += to_valid_utf8(entry.name);
+  }
+  return guest.js().new_string(listing);
+}
+
+Result<Value> read_link(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  const auto target = files(guest).read_link(path);
+  if (!target.ok()) return status(target.error());
+  return text_value(guest, as_bytes(*target));
+}
+
+Result<Value> real_path(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  const auto real = files(guest).real_path(path);
+  if (!real.ok()) return status(real.error());
+  return text_value(guest, as_bytes(*real));
+}
+
+// --- changes
+
+Result<Value> make_directory(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  return status(files(guest).make_directory(path));
+}
+
+Result<Value> remove_directory(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  return status(files(guest).remove_directory_at(files(guest).root(), below_root(path)));
+}
+
+Result<Value> unlink(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  return status(files(guest).unlink_at(files(guest).root(), below_root(path)));
+}
+
+Result<Value> rename(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string from, path_argument(guest, arguments, 0));
+  SW_TRY(const std::string to, path_argument(guest, arguments, 1));
+  return status(files(guest).rename(from, to));
+}
+
+Result<Value> link(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string from, path_argument(guest, arguments, 0));
+  SW_TRY(const std::string to, path_argument(guest, arguments, 1));
+  return status(files(guest).link(from, to));
+}
+
+Result<Value> symlink(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string target, arguments.text(0));
+  SW_TRY(const std::string path, path_argument(guest, arguments, 1));
+  return status(files(guest).symlink(without_lone_surrogates(target), path));
+}
+
+Result<Value> truncate(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  const std::int64_t size = arguments.integer(1);
+  return status(size < 0 ? Errno::kInval : files(guest).truncate(path, static_cast<std::uint64_t>(size)));
+}
+
+Result<Value> truncate_descriptor(JavaScriptGuest& guest, const Arguments& arguments) {
+  const std::int64_t size = arguments.integer(1);
+  if (size < 0) return status(Errno::kInval);
+  return status(wasi::calls::fd_filestat_set_size(guest.wasi(), guest.js().memory(), descriptor(arguments),
+                                                  static_cast<std::uint64_t>(size)));
+}
+
+std::uint64_t nanoseconds(double milliseconds) {
+  const double value = std::round(milliseconds * 1e6);
+  return value > 0 && value < 1.8e19 ? static_cast<std::uint64_t>(value) : 0;
+}
+
+Result<Value> set_times(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string path, path_argument(guest, arguments, 0));
+  return status(files(guest).set_file_times(
+      path, {.accessed = nanoseconds(arguments.number(1)), .modified = nanoseconds(arguments.number(2))}));
+}
+
+constexpr std::array kFileFunctions = {
+    HostEntry{"readAll", read_all},
+    HostEntry{"readText", read_text},
+    HostEntry{"readAllFd", read_all_fd},
+    HostEntry{"readTextFd", read_text_fd},
+    HostEntry{"writeText", write_text_file},
+    HostEntry{"writeData", write_data},
+    HostEntry{"open", open},
+    HostEntry{"close", close},
+    HostEntry{"read", read},
+    HostEntry{"writeAt", write_at},
+    HostEntry{"stat", stat},
+    HostEntry{"fstat", fstat},
+    HostEntry{"readdir", read_directory},
+    HostEntry{"readlink", read_link},
+    HostEntry{"realpath", real_path},
+    HostEntry{"mkdir", make_directory},
+    HostEntry{"rmdir", remove_directory},
+    HostEntry{"unlink", unlink},
+    HostEntry{"rename", rename},
+    HostEntry{"link", link},
+    HostEntry{"symlink", symlink},
+    HostEntry{"truncate", truncate},
+    HostEntry{"ftruncate", truncate_descriptor},
+    HostEntry{"utimes", set_times},
+};
+
+}  // namespace
+
+std::span<const HostEntry> file_functions() { return kFileFunctions; }
+
+}  // namespace sw::engine::javascript

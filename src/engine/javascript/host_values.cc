@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What the engine knows about values but JavaScript cannot ask; conversions of bytes and text; digests.
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/utf8.h"
+#include "engine/javascript/guest.h"
+#include "engine/javascript/host_api.h"
+#include "engine/javascript/text.h"
+#include "wasi/random.h"
+
+namespace sw::engine::javascript {
+
+namespace {
+
+Result<Value> class_id(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::int32_t id, guest.instance().call(guest.js().exports().class_id, arguments[0].bits));
+  return Value::number(id);
+}
+
+Result<bool> answer_is_proxy(JavaScriptGuest& guest, Value value) {
+  if (!value.is(Value::kObject)) return false;
+  SW_TRY(const std::int32_t answer, guest.instance().call(guest.js().exports().is_proxy, value.bits));
+  return answer != 0;
+}
+
+Result<Value> is_proxy(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const bool answer, answer_is_proxy(guest, arguments[0]));
+  return Value::boolean(answer);
+}
+
+/// One of a proxy's two objects; null for a revoked proxy.
+Result<Value> proxy_part(JavaScriptGuest& guest, Value proxy, const wasm::Function<std::uint64_t(std::uint32_t, std::uint64_t)>& part) {
+  SW_TRY(const bool is_a_proxy, answer_is_proxy(guest, proxy));
+  if (!is_a_proxy) return Value::of(Value::kNull);
+  SW_TRY(const std::uint64_t bits, guest.instance().call(part, guest.js().anchors().context, proxy.bits));
+  if (Value{bits} != Value::exception()) return Value{bits};
+  SW_TRY(const Value problem, guest.js().take_exception());
+  SW_CHECK_OK(guest.js().free(problem));
+  return Value::of(Value::kNull);
+}
+
+Result<Value> proxy_target(JavaScriptGuest& guest, const Arguments& arguments) {
+  return proxy_part(guest, arguments[0], guest.js().exports().proxy_target);
+}
+
+Result<Value> proxy_handler(JavaScriptGuest& guest, const Arguments& arguments) {
+  return proxy_part(guest, arguments[0], guest.js().exports().proxy_handler);
+}
+
+Result<Value> promise_state(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const auto state, guest.js().promise_state(arguments[0]));
+  return Value::number(static_cast<double>(state));
+}
+
+Result<Value> promise_result(JavaScriptGuest& guest, const Arguments& arguments) {
+  return guest.js().promise_result(arguments[0]);
+}
+
+Result<Value> memory_size(JavaScriptGuest& guest, const Arguments&) {
+  return Value::number(static_cast<double>(guest.js().memory().size()));
+}
+
+Result<Value> memory_used(JavaScriptGuest& guest, const Arguments&) {
+  SW_TRY(const std::uint32_t bytes, guest.instance().call(guest.js().exports().allocated_size));
+  return Value::number(bytes);
+}
+
+/// Runs a script of the sandbox's files in global scope and answers with its value.
+Result<Value> eval_script(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string code, arguments.text(0));
+  SW_TRY(const std::string file, arguments.text(1));
+  return guest.js().evaluate(code, file, 0);
+}
+
+// --- bytes and text
+
+Result<Value> utf8_encode(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(std::string text, arguments.text(0));
+  return guest.js().new_array_buffer(as_bytes(without_lone_surrogates(std::move(text))));
+}
+
+Result<Value> utf8_decode(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const auto bytes, arguments.bytes(0));
+  return guest.js().new_string(to_valid_utf8(as_text(bytes)));
+}
+
+Result<Value> utf8_valid(JavaScriptGuest&, const Arguments& arguments) {
+  SW_TRY(const auto bytes, arguments.bytes(0));
+  return Value::boolean(!first_invalid_utf8(as_text(bytes)));
+}
+
+Result<Value> random_fill(JavaScriptGuest&, const Arguments& arguments) {
+  SW_TRY(const auto bytes, arguments.bytes(0));
+  if (wasi::fill_random(bytes) != wasi::Errno::kSuccess) {
+    return Error{ErrorCode::kUnavailable, "no random bytes from the kernel", 0};
+  }
+  return Value::undefined();
+}
+
+/// undefined for an algorithm that OpenSSL does not know.
+Result<Value> digest(JavaScriptGuest& guest, const Arguments& arguments) {
+  SW_TRY(const std::string name, arguments.text(0));
+  SW_TRY(const auto bytes, arguments.bytes(1));
+  const EVP_MD* const algorithm = EVP_get_digestbyname(name.c_str());
+  std::array<unsigned char, EVP_MAX_MD_SIZE> out;
+  unsigned int size = 0;
+  if (algorithm == nullptr || EVP_Digest(bytes.data(), bytes.size(), out.data(), &size, algorithm, nullptr) != 1) {
+    return Value::undefined();
+  }
+  return guest.js().new_array_buffer(std::as_bytes(std::span(out).first(size)));
+}
+
+constexpr std::array kValueFunctions = {
+    HostEntry{"classId", class_id},
+    HostEntry{"isProxy", is_proxy},
+    HostEntry{"proxyTarget", proxy_target},
+    HostEntry{"proxyHandler", proxy_handler},
+    HostEntry{"promiseState", promise_state},
+    HostEntry{"promiseResult", promise_result},
+    HostEntry{"memorySize", memory_size},
+    HostEntry{"memoryUsed", memory_used},
+    HostEntry{"evalScript", eval_script},
+    HostEntry{"utf8Encode", utf8_encode},
+    HostEntry{"utf8Decode", utf8_decode},
+    HostEntry{"utf8Valid", utf8_valid},
+    HostEntry{"randomFill", random_fill},
+    HostEntry{"digest", digest},
+};
+
+}  // namespace
+
+std::span<const HostEntry> value_functions() { return kValueFunctions; }
+
+}  // namespace sw::engine::javascript

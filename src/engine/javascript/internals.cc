@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/javascript/internals.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "wasi/random.h"
+
+namespace sw::engine::javascript {
+
+namespace {
+
+// The structures are searched this far from their start; the finds lie well inside.
+constexpr std::uint32_t kContextBytes = 1024;
+constexpr std::uint32_t kRuntimeBytes = 1024;
+constexpr std::uint32_t kFunctionBytes = 64;
+
+// A "declare" instruction: opcode, atom, flags.
+constexpr std::uint32_t kDeclareBytes = 6;
+constexpr std::uint32_t kDeclareFlagsAt = 5;
+constexpr std::uint8_t kLexicalFlag = 1 << 7;
+
+// Flags of a property, as JS_GetOwnProperty reports them.
+constexpr std::uint32_t kConfigurable = 1 << 0;
+constexpr std::uint32_t kWritable = 1 << 1;
+constexpr std::uint32_t kDefineAll = (1 << 8) | (1 << 9) | (1 << 10) | (1 << 13);  // has configurable, writable, enumerable, value
+
+Error not_found(std::string_view what) {
+  return Error{ErrorCode::kInternal, fmt::format("this build of QuickJS hides {}", what), 0};
+}
+
+template <class T>
+T word(const QuickJs& js, std::uint32_t address) {
+  return js.memory().load<T>(address).value_or(0);
+}
+
+std::uint64_t xorshift(std::uint64_t state) {
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state;
+}
+
+Result<void> run_quietly(QuickJs& js, std::string_view code) {
+  SW_TRY(const Value value, js.evaluate(code, "<probe>", 0));
+  if (value == Value::exception()) return not_found(fmt::format("why '{}' fails", code));
+  return js.free(value);
+}
+
+/// The object after the global object in the context is the one that holds a `let`.
+Result<Value> find_global_variables(QuickJs& js) {
+  SW_TRY(const std::uint64_t global, js.instance().call(js.exports().global_object, js.anchors().context));
+  SW_CHECK_OK(run_quietly(js, "let probedLexical = 7"));
+  SW_TRY(const std::uint32_t atom, js.new_atom("probedLexical"));
+  for (std::uint32_t at = 0; at < kContextBytes; at += 8) {
+    if (word<std::uint64_t>(js, js.anchors().context + at) != global) continue;
+    const Value candidate{word<std::uint64_t>(js, js.anchors().context + at + 8)};
+    if (!candidate.is(Value::kObject)) continue;
+    SW_TRY(const Value value, js.get(candidate, atom));
+    if (value != Value::of(Value::kInt, 7)) continue;
+    SW_TRY(const std::int32_t deleted,
+           js.instance().call(js.exports().delete_property, js.anchors().context, candidate.bits, atom, 0));
+    SW_CHECK_OK(js.free(Value{global}));
+    if (deleted != 1) return not_found("how to delete a declaration");
+    return candidate;
+  }
+  return not_found("its lexical declarations");
+}
+
+/// The word that makes one step of the generator when Math.random is called.
+Result<std::uint32_t> find_random_state(QuickJs& js) {
+  std::vector<std::uint64_t> before;
+  for (std::uint32_t at = 0; at < kContextBytes; at += 8) {
+    before.push_back(word<std::uint64_t>(js, js.anchors().context + at));
+  }
+  SW_CHECK_OK(run_quietly(js, "Math.random()"));
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t at = 0; at < kContextBytes; at += 8) {
+    const std::uint64_t old = before[at / 8];
+    if (old == 0 || xorshift(old) != word<std::uint64_t>(js, js.anchors().context + at)) continue;
+    if (found) return not_found("which word is the random generator's");
+    found = js.anchors().context + at;
+  }
+  if (!found) return not_found("its random generator");
+  return *found;
+}
+
+/// The list head that is empty, holds one element while one job waits, and is empty again.
+Result<std::uint32_t> find_job_list(QuickJs& js) {
+  const auto is_empty = [&](std::uint32_t head) {
+    return word<std::uint32_t>(js, head) == head && word<std::uint32_t>(js, head + 4) == head;
+  };
+  std::vector<std::uint32_t> candidates;
+  for (std::uint32_t at = 0; at < kRuntimeBytes; at += 4) {
+    if (is_empty(js.anchors().runtime + at)) candidates.push_back(js.anchors().runtime + at);
+  }
+  SW_CHECK_OK(run_quietly(js, "void Promise.resolve().then(() => 1)"));
+  std::erase_if(candidates, [&](std::uint32_t head) {
+    const auto element = word<std::uint32_t>(js, head);
+    return element == head || word<std::uint32_t>(js, head + 4) != element ||
+           word<std::uint32_t>(js, element) != head || word<std::uint32_t>(js, element + 4) != head;
+  });
+  SW_TRY(const bool ran, js.run_job());
+  std::erase_if(candidates, [&](std::uint32_t head) { return !is_empty(head); });
+  SW_TRY(const bool pending, js.is_job_pending());
+  if (!ran || pending || candidates.size() != 1) return not_found("its list of jobs");
+  return candidates.front();
+}
+
+struct CodeLayout {
+  std::uint32_t offset = 0;
+  std::uint32_t opcode = 0;
+};
+
+/// A program that declares two names begins with two instructions that differ in the atom only.
+Result<CodeLayout> find_code_layout(QuickJs& js) {
+  SW_TRY(const std::uint32_t first, js.new_atom("probedOne"));
+  SW_TRY(const std::uint32_t second, js.new_atom("probedTwo"));
+  SW_TRY(const Value code, js.evaluate("let probedOne; var probedTwo;", "<probe>", kAsyncFlag | kCompileOnlyFlag));
+  if (!code.is(Value::kBytecode)) return not_found("its compiled code");
+  const Owned owned(js, code);
+  for (std::uint32_t at = 0; at < kFunctionBytes; at += 4) {
+    const auto start = word<std::uint32_t>(js, code.payload() + at);
+    const auto next = start + kDeclareBytes;
+    if (start == 0 || !js.memory().range(start, 2 * kDeclareBytes)) continue;
+    if (word<std::uint8_t>(js, start) == word<std::uint8_t>(js, next) && word<std::uint32_t>(js, start + 1) == first &&
+        word<std::uint32_t>(js, next + 1) == second && word<std::uint8_t>(js, start + kDeclareFlagsAt) == kLexicalFlag &&
+        word<std::uint8_t>(js, next + kDeclareFlagsAt) == 0) {
+      return CodeLayout{at, word<std::uint8_t>(js, start)};
+    }
+  }
+  return not_found("the start of its compiled code");
+}
+
+std::uint64_t fact(const BakeFacts& facts, std::string_view name) {
+  const auto found = facts.find(name);
+  return found == facts.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+Result<Internals> Internals::find(QuickJs& js) {
+  Internals internals;
+  SW_TRY(internals.global_variables_, find_global_variables(js));
+  SW_TRY(internals.random_state_, find_random_state(js));
+  SW_TRY(internals.job_list_, find_job_list(js));
+  SW_TRY(const CodeLayout layout, find_code_layout(js));
+  internals.code_offset_ = layout.offset;
+  internals.declare_opcode_ = layout.opcode;
+  return internals;
+}
+
+void Internals::add_to(BakeFacts& facts) const {
+  facts["global_variables"] = global_variables_.bits;
+  facts["random_state"] = random_state_;
+  facts["job_list"] = job_list_;
+  facts["code_offset"] = code_offset_;
+  facts["declare_opcode"] = declare_opcode_;
+}
+
+Result<Internals> Internals::from_facts(const BakeFacts& facts) {
+  Internals internals;
+  internals.global_variables_ = Value{fact(facts, "global_variables")};
+  internals.random_state_ = static_cast<std::uint32_t>(fact(facts, "random_state"));
+  internals.job_list_ = static_cast<std::uint32_t>(fact(facts, "job_list"));
+  internals.code_offset_ = static_cast<std::uint32_t>(fact(facts, "code_offset"));
+  internals.declare_opcode_ = static_cast<std::uint32_t>(fact(facts, "declare_opcode"));
+  if (internals.random_state_ == 0) return Error{ErrorCode::kCorrupt, "the image's facts are incomplete", 0};
+  return internals;
+}
+
+Result<void> Internals::reseed(QuickJs& js) const {
+  const auto state = js.memory().range(random_state_, 8);
+  if (!state || wasi::fill_random(*state) != wasi::Errno::kSuccess) {
+    return Error{ErrorCode::kUnavailable, "no random bytes from the kernel", 0};
+  }
+  // The generator stays at zero for ever.
+  if (word<std::uint64_t>(js, random_state_) == 0) (*state)[0] = std::byte{1};
+  return {};
+}
+
+Result<void> Internals::drop_jobs(QuickJs& js) const {
+  // The jobs' memory is not given back: freeing their values could run the user's finalizers now. It is little, and
+  // only a cell that was stopped leaves any.
+  if (!js.memory().store(job_list_, job_list_) || !js.memory().store(job_list_ + 4, job_list_)) {
+    return Error{ErrorCode::kCorrupt, "the list of jobs lies outside the memory", 0};
+  }
+  return {};
+}
+
+Result<Declarations::Property> Declarations::own_property(QuickJs& js, Value object, std::uint32_t atom) {
+  // Flags, then value, getter and setter, each a value.
+  const std::uint32_t descriptor = js.anchors().scratch;
+  SW_TRY(const std::int32_t exists, js.instance().call(js.exports().get_own_property, js.anchors().context, descriptor,
+                                                       object.bits, atom));
+  Property property;
+  if (exists <= 0) return property;
+  property.exists = true;
+  property.flags = word<std::uint32_t>(js, descriptor);
+  property.value = Owned(js, Value{word<std::uint64_t>(js, descriptor + 8)});
+  const Value getter{word<std::uint64_t>(js, descriptor + 16)};
+  const Value setter{word<std::uint64_t>(js, descriptor + 24)};
+  SW_CHECK_OK(js.free(getter));
+  SW_CHECK_OK(js.free(setter));
+  return property;
+}
+
+Result<void> Declarations::prepare(QuickJs& js, const Internals& internals, Value code) {
+  const Value variables = internals.global_variables_;
+  auto at = word<std::uint32_t>(js, code.payload() + internals.code_offset_);
+  if (word<std::uint8_t>(js, at) != internals.declare_opcode_) return {};
+  SW_TRY(const Value kept, js.duplicate(code));
+  code_ = Owned(js, kept);
+  SW_TRY(const std::uint64_t global, js.instance().call(js.exports().global_object, js.anchors().context));
+  const Owned global_object(js, Value{global});
+  for (; word<std::uint8_t>(js, at) == internals.declare_opcode_; at += kDeclareBytes) {
+    const auto atom = word<std::uint32_t>(js, at + 1);
+    const bool is_lexical = (word<std::uint8_t>(js, at + kDeclareFlagsAt) & kLexicalFlag) != 0;
+    SW_TRY(Property old, own_property(js, variables, atom));
+    if (old.exists) {
+      SW_TRY(const std::int32_t deleted,
+             js.instance().call(js.exports().delete_property, js.anchors().context, variables.bits, atom, 0));
+      static_cast<void>(deleted);
+    }
+    if (!is_lexical) continue;
+    SW_TRY(const Property on_global, own_property(js, global_object.get(), atom));
+    // A `var` or function of an earlier cell cannot be deleted, but a lexical declaration may hide it once the check
+    // is told that this one is a `var` too. What cannot be written is the language's own (undefined, NaN).
+    if (on_global.exists && (on_global.flags & (kConfigurable | kWritable)) == kWritable &&
+        !js.memory().store(at + kDeclareFlagsAt, std::uint8_t{0})) {
+      return Error{ErrorCode::kCorrupt, "compiled code lies outside the memory", 0};
+    }
+    Name name;
+    name.atom = atom;
+    name.had_old_value = old.exists && !old.value.get().is(Value::kUninitialized);
+    name.old_flags = old.flags;
+    name.old_value = std::move(old.value);
+    lexical_.push_back(std::move(name));
+  }
+  return {};
+}
+
+Result<void> Declarations::undo_unreached(QuickJs& js, const Internals& internals) {
+  const Value variables = internals.global_variables_;
+  for (Name& name : lexical_) {
+    SW_TRY(const Property now, own_property(js, variables, name.atom));
+    if (now.exists) {
+      if (!now.value.get().is(Value::kUninitialized)) continue;
+      SW_TRY(const std::int32_t deleted,
+             js.instance().call(js.exports().delete_property, js.anchors().context, variables.bits, name.atom, 0));
+      static_cast<void>(deleted);
+    }
+    if (!name.had_old_value) continue;
+    SW_TRY(const std::int32_t defined,
+           js.instance().call(js.exports().define_property, js.anchors().context, variables.bits, name.atom,
+                              name.old_value.get().bits, Value::undefined().bits, Value::undefined().bits,
+                              static_cast<std::int32_t>(name.old_flags | kDefineAll)));
+    static_cast<void>(defined);
+  }
+  return {};
+}
+
+}  // namespace sw::engine::javascript

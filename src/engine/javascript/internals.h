@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Four things that a durable session needs and QuickJS has no function for. The host reaches into the
+// interpreter's structures for them:
+//
+//   - a `let`, `const` or `class` of an earlier cell may be declared again;
+//   - the random generator behind Math.random starts anew after a restore;
+//   - promise jobs that are left when a cell was stopped are dropped, or they would run in the next one.
+//
+// Where these structures lie is not written down here but found out at bake, by watching what a known piece of
+// code changes; each find is checked against a second fact, so another build of QuickJS fails the bake instead of
+// being misread.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/javascript/quickjs.h"
+#include "engine/language.h"
+
+namespace sw::engine::javascript {
+
+class Internals {
+ public:
+  /// At bake, when no job is pending.
+  static Result<Internals> find(QuickJs& js);
+  static Result<Internals> from_facts(const BakeFacts& facts);
+  void add_to(BakeFacts& facts) const;
+
+  Value global_variables() const { return global_variables_; }
+
+  /// Fresh bytes from the kernel.
+  Result<void> reseed(QuickJs& js) const;
+  Result<void> drop_jobs(QuickJs& js) const;
+
+ private:
+  friend class Declarations;
+
+  Value global_variables_;  ///< holds top-level let, const and class; made once, never replaced
+  std::uint32_t random_state_ = 0;
+  std::uint32_t job_list_ = 0;
+  std::uint32_t code_offset_ = 0;     ///< of the pointer to the instructions in a compiled function
+  std::uint32_t declare_opcode_ = 0;  ///< "check that this name can be declared"; a program begins with these
+};
+
+/// The names a compiled cell declares at its top level.
+class Declarations {
+ public:
+  /// Before the cell runs: takes earlier declarations of the same names out of its way.
+  Result<void> prepare(QuickJs& js, const Internals& internals, Value code);
+
+  /// After a cell that failed: a name whose declaration was not reached has its old value again, or is unknown.
+  Result<void> undo_unreached(QuickJs& js, const Internals& internals);
+
+ private:
+  struct Name {
+    std::uint32_t atom = 0;
+    Owned old_value;
+    bool had_old_value = false;
+    std::uint32_t old_flags = 0;
+  };
+  struct Property {
+    bool exists = false;
+    std::uint32_t flags = 0;
+    Owned value;
+  };
+
+  static Result<Property> own_property(QuickJs& js, Value object, std::uint32_t atom);
+
+  Owned code_;  // keeps the names' atoms alive
+  std::vector<Name> lexical_;
+};
+
+}  // namespace sw::engine::javascript

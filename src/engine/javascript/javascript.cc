@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/javascript/javascript.h"
+
+#include "engine/embedded_files.h"
+#include "engine/javascript/guest.h"
+#include "engine/javascript/host_api.h"
+#include "engine/javascript/modules.h"
+#include "engine/javascript/time_zone.h"
+
+namespace sw::engine {
+
+namespace javascript {
+namespace {
+
+JavaScriptGuest& guest_of(wasm::Caller& caller) { return static_cast<JavaScriptGuest&>(caller.host()); }
+
+class JavaScript final : public Language {
+ public:
+  explicit JavaScript(Manifest manifest) : Language(std::move(manifest)) {}
+
+  Result<std::shared_ptr<const wasi::Layout>> make_layout(const std::filesystem::path& /*package*/) const override {
+    return wasi::standard_layout().build();
+  }
+
+  Result<void> add_imports(wasm::Linker& linker) const override {
+    SW_CHECK_OK(linker.define("env", "host_call",
+                              [](wasm::Caller& caller, std::uint32_t name, std::int32_t /*length*/, std::int32_t /*self*/,
+                                 std::uint32_t count, std::uint32_t arguments) {
+                                return call_host_function(guest_of(caller), name, count, arguments);
+                              }));
+    SW_CHECK_OK(linker.define("env", "host_interrupt", [](wasm::Caller& caller) {
+      return static_cast<std::int32_t>(guest_of(caller).should_interrupt());
+    }));
+    SW_CHECK_OK(linker.define("env", "host_promise_rejection",
+                              [](wasm::Caller& caller, std::uint32_t promise, std::uint32_t reason, std::int32_t handled) {
+                                return guest_of(caller).note_rejection(promise, reason, handled != 0);
+                              }));
+    SW_CHECK_OK(linker.define("env", "host_module_normalize",
+                              [](wasm::Caller& caller, std::uint32_t base, std::uint32_t name) {
+                                return normalize_module(guest_of(caller), base, name);
+                              }));
+    SW_CHECK_OK(linker.define("env", "host_module_load",
+                              [](wasm::Caller& caller, std::uint32_t name, std::uint32_t length) {
+                                return load_module(guest_of(caller), name, length);
+                              }));
+    return linker.define("env", "host_get_timezone_offset",
+                         [](wasm::Caller& caller, std::uint32_t high, std::uint32_t low) {
+                           const std::uint64_t bits = (std::uint64_t{high} << 32) | low;
+                           return guest_of(caller).time_zone().offset_at(static_cast<std::int64_t>(bits));
+                         });
+  }
+
+  std::unique_ptr<Guest> make_guest(std::shared_ptr<const wasi::Layout> layout,
+                                    const wasi::Clocks& clocks) const override {
+    return std::make_unique<JavaScriptGuest>(std::move(layout), clocks, manifest());
+  }
+};
+
+}  // namespace
+}  // namespace javascript
+
+Result<std::unique_ptr<Language>> make_javascript() {
+  const auto text = find_embedded_file("javascript/manifest.json");
+  if (!text) return Error{ErrorCode::kInternal, "the manifest of JavaScript is not embedded", 0};
+  SW_TRY(Manifest manifest, parse_manifest(*text));
+  return std::unique_ptr<Language>(std::make_unique<javascript::JavaScript>(std::move(manifest)));
+}
+
+}  // namespace sw::engine

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/javascript/modules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/sha256.h"
+#include "base/utf8.h"
+#include "engine/javascript/guest.h"
+
+namespace sw::engine::javascript {
+
+namespace {
+
+constexpr std::string_view kMark = "?v=";
+constexpr std::size_t kMarkDigits = 12;
+constexpr std::string_view kBuiltin = "node:";
+constexpr std::size_t kNameMax = 4096;
+
+/// A C string of the guest's, up to a length that no name has.
+std::string guest_string(const JavaScriptGuest& guest, std::uint32_t address) {
+  const auto bytes = guest.memory().bytes();
+  if (address >= bytes.size()) return {};
+  const auto rest = as_text(bytes.subspan(address, std::min(bytes.size() - address, kNameMax)));
+  return std::string(rest.substr(0, rest.find('\0')));
+}
+
+std::string_view without_mark(std::string_view name) {
+  const std::size_t at = name.rfind(kMark);
+  return at != std::string_view::npos && name.size() - at == kMark.size() + kMarkDigits ? name.substr(0, at) : name;
+}
+
+/// 0, with the exception thrown that says why `specifier` cannot be imported.
+Result<std::uint32_t> refuse(JavaScriptGuest& guest, std::string_view specifier, std::string_view why) {
+  SW_CHECK_OK(guest.throw_module_error(fmt::format("Cannot find module '{}': {}", specifier, why)));
+  return std::uint32_t{0};
+}
+
+std::string_view folder_of(std::string_view file) {
+  const std::size_t slash = file.rfind('/');
+  return slash == std::string_view::npos || slash == 0 ? "/" : file.substr(0, slash);
+}
+
+std::string mark_of(BytesView content) {
+  Sha256 hash;
+  hash.update(content);
+  return fmt::format("{}{}", kMark, hash.hex().substr(0, kMarkDigits));
+}
+
+}  // namespace
+
+Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t base, std::uint32_t name) {
+  const std::string specifier = guest_string(guest, name);
+  const std::string_view bare =
+      specifier.starts_with(kBuiltin) ? std::string_view(specifier).substr(kBuiltin.size()) : specifier;
+  SW_TRY(const bool is_builtin, guest.is_builtin_module(bare));
+  if (is_builtin) return guest.js().place(fmt::format("{}{}", kBuiltin, bare));
+  std::string_view wanted = specifier;
+  if (wanted.starts_with("file://")) wanted.remove_prefix(7);
+  if (!wanted.starts_with('/') && !wanted.starts_with("./") && !wanted.starts_with("../")) {
+    return refuse(guest, specifier, "there is no such built-in module, and files begin with '/', './' or '../'");
+  }
+  // A cell lies nowhere; its imports start from the working directory.
+  const std::string importer = guest_string(guest, base);
+  const std::string_view file = without_mark(importer);
+  const std::string_view folder = file.starts_with('/') ? folder_of(file) : std::string_view(guest.cwd());
+  const std::string path = wasi::FileSystem::normalize(folder, wanted);
+  const auto content = guest.wasi().files().read_file(path);
+  if (!content.ok()) return refuse(guest, specifier, wasi::errno_text(content.error()));
+  return guest.js().place(path + mark_of(content->bytes));
+}
+
+Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, std::uint32_t length) {
+  const std::string module = guest_string(guest, name);
+  std::string source;
+  if (module.starts_with(kBuiltin)) {
+    SW_TRY(source, guest.builtin_module_source(std::string_view(module).substr(kBuiltin.size())));
+  } else {
+    const std::string_view path = without_mark(module);
+    const auto content = guest.wasi().files().read_file(path);
+    if (!content.ok()) return refuse(guest, path, wasi::errno_text(content.error()));
+    source = to_valid_utf8(as_text(content->bytes));
+    if (path.ends_with(".json")) {
+      SW_TRY(const bool valid, guest.is_json(source));  // it becomes source text, so it must be nothing but JSON
+      if (!valid) return std::uint32_t{0};
+      if (source.starts_with("\xEF\xBB\xBF")) source.erase(0, 3);
+      source = fmt::format("export default {};", source);
+    }
+  }
+  if (!guest.memory().store(length, static_cast<std::uint32_t>(source.size()))) {
+    return Error{ErrorCode::kCorrupt, "the guest gave an address outside its memory", 0};
+  }
+  return guest.js().place(source);
+}
+
+}  // namespace sw::engine::javascript

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The interpreter's own functions, called from the host.
+//
+// Failure has two levels. An Error means that the guest is gone (it trapped, was stopped). A JavaScript exception is
+// the value Value::exception(), and the thrown value waits in the interpreter for take_exception.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "engine/javascript/value.h"
+#include "wasm/instance.h"
+
+namespace sw::engine::javascript {
+
+class QuickJs;
+
+/// Owns one reference to a value and gives it back.
+class Owned {
+ public:
+  Owned() = default;
+  Owned(QuickJs& js, Value value) : js_(&js), value_(value) {}
+  Owned(Owned&& other) noexcept : js_(other.js_), value_(other.release()) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(js_, other.js_);
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Owned();
+
+  Value get() const { return value_; }
+  Value release() { return std::exchange(value_, Value::undefined()); }
+
+ private:
+  QuickJs* js_ = nullptr;
+  Value value_ = Value::undefined();
+};
+
+/// Addresses in the guest that stay the same from bake on.
+struct Anchors {
+  std::uint32_t context = 0;
+  std::uint32_t runtime = 0;
+  std::uint32_t scratch = 0;  ///< kScratchBytes for arguments and results of calls
+};
+inline constexpr std::uint32_t kScratchBytes = 128;
+
+/// Flags of `compile`.
+enum EvalFlag : std::int32_t { kModuleFlag = 1, kCompileOnlyFlag = 1 << 5, kAsyncFlag = 1 << 7 };
+
+class QuickJs {
+ public:
+  /// Finds the functions. `instance` outlives this.
+  Result<void> bind(wasm::Instance& instance);
+  void set_anchors(const Anchors& anchors) { anchors_ = anchors; }
+  const Anchors& anchors() const { return anchors_; }
+
+  wasm::Instance& instance() const { return *instance_; }
+  wasm::MemoryView memory() const { return instance_->memory(); }
+
+  // Memory. An address of 0 means that there is none left.
+
+  Result<std::uint32_t> allocate(std::size_t bytes);
+  Result<void> deallocate(std::uint32_t address);
+  /// The bytes and a NUL, in memory of their own. Errors: kLimitExceeded when memory is short.
+  Result<std::uint32_t> place(std::string_view bytes);
+
+  // Values.
+
+  Result<Value> duplicate(Value value);
+  Result<void> free(Value value);
+  /// A value in a heap cell of its own, as host functions return it, and back.
+  Result<std::uint32_t> box(Value value);
+  Value unbox(std::uint32_t box) const;
+  Result<void> free_box(std::uint32_t box);
+
+  Result<Value> new_string(std::string_view utf8);
+  Result<Value> new_array_buffer(std::span<const std::byte> bytes);
+  Result<Value> new_object();
+  Result<Value> new_host_function(std::string_view name);
+  /// UTF-8, with lone surrogates as three bytes each. Errors: kLimitExceeded when the copy does not fit.
+  Result<std::string> to_text(Value value);
+  /// The text of a number.
+  Result<std::string> number_text(Value value);
+  /// Address and size of an ArrayBuffer's bytes; {0, 0} for a detached one.
+  Result<std::span<std::byte>> array_buffer(Value value);
+
+  // Properties.
+
+  Result<std::uint32_t> new_atom(std::string_view name);
+  Result<Value> get(Value object, std::uint32_t atom);
+  Result<Value> get(Value object, std::string_view name);
+  /// Takes over `value`.
+  Result<void> set(Value object, std::string_view name, Value value);
+
+  // Code.
+
+  /// Both texts end with a NUL that does not count.
+  Result<Value> compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name, std::int32_t flags);
+  Result<Value> evaluate(std::string_view code, std::string_view file_name, std::int32_t flags);
+  /// Runs compiled code; takes over `code`.
+  Result<Value> run(Value code);
+  Result<Value> call(Value function, std::span<const Value> arguments);
+  Result<Value> take_exception();
+  /// Takes over `value`.
+  Result<void> throw_value(Value value);
+  Result<void> throw_out_of_memory();
+
+  // Promises and jobs.
+
+  Result<bool> is_job_pending();
+  /// False when it threw.
+  Result<bool> run_job();
+  enum class PromiseState : std::uint8_t { kPending, kFulfilled, kRejected };
+  Result<bool> is_promise(Value value);
+  Result<PromiseState> promise_state(Value promise);
+  Result<Value> promise_result(Value promise);
+  Result<void> mark_as_handled(Value promise);
+
+ private:
+
+  template <class Signature>
+  using Function = wasm::Function<Signature>;
+  using i32 = std::int32_t;
+  using u32 = std::uint32_t;
+  using u64 = std::uint64_t;
+
+ public:
+  /// Functions that only a few places need, found with the others.
+  struct Exports {
+    Function<void()> initialize, run_gc;
+    Function<i32()> init;
+    Function<void(u32)> set_max_stack_size, set_interrupt_handler, set_rejection_handler, set_module_loader, free_box,
+        deallocate;
+    Function<u32()> context, runtime, allocated_size;
+    Function<u32(u32)> allocate;
+    Function<u64(u32, u32, u32, u32, i32)> eval;
+    Function<u64(u32, u64)> eval_function, throw_value, duplicate, to_string, promise_result, proxy_target, proxy_handler;
+    Function<u64(u32, u64, u64, i32, u32)> call;
+    Function<u64(u32)> get_exception, throw_out_of_memory, new_object, new_error, global_object;
+    Function<void(u32, u64)> free_value, mark_as_handled, set_uncatchable;
+    Function<u64(u32, u64, u32)> get_property;
+    Function<i32(u32, u64, u32, u64)> set_property_str;
+    Function<u32(u32, u32, u64, i32)> to_cstring;
+    Function<void(u32, u32)> free_cstring, free_atom;
+    Function<u64(u32, u32, u32)> new_string, new_array_buffer;
+    Function<u32(u32, u32, u64)> get_array_buffer;
+    Function<u32(u32, u32, u32)> new_atom, new_host_function;
+    Function<i32(u32)> is_job_pending;
+    Function<i32()> execute_pending_job;
+    Function<i32(u32, u64)> promise_state;
+    Function<i32(u64)> is_promise, is_proxy, class_id, is_uncatchable;
+    Function<i32(u32, u64, u32, i32)> delete_property;
+    Function<i32(u32, u32, u64, u32)> get_own_property;
+    Function<i32(u32, u64, u32, u64, u64, u64, i32)> define_property;
+    Function<u64(u32, u32, u32, u32)> parse_json;
+  };
+  const Exports& exports() const { return exports_; }
+
+ private:
+  wasm::Instance* instance_ = nullptr;
+  Anchors anchors_;
+  Exports exports_;
+};
+
+}  // namespace sw::engine::javascript
