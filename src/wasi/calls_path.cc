@@ -77,9 +77,9 @@ Errno path_open(Wasi& wasi, const Memory& memory, u32 fd, u32 lookup, u32 path, 
   if (oflags > 15 || flags > fdflags::kAll) return Errno::kInval;
   SW_WASI_TRY(const std::string name, guest_path(memory, path, length));
   if (!memory.range(result, 4)) return Errno::kFault;
-  // Bits that mean nothing are ignored: some guests ask for "everything" as all ones.
-  base &= rights::kAll;
-  inheriting &= rights::kAll;
+  // Bits that mean nothing here (sockets) are ignored: some guests ask for "everything" as all ones.
+  base &= rights::kDirectoryInheriting;
+  inheriting &= rights::kDirectoryInheriting;
   const Rights offered = wasi.descriptors().find(fd)->inheriting;
   if (((base | inheriting) & ~offered) != 0) return Errno::kNotcapable;
   if (wasi.descriptors().full()) return Errno::kMfile;

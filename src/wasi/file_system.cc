@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/utf8.h"
 #include "wasi/path_walk.h"
 
 namespace sw::wasi {
@@ -64,7 +65,7 @@ ErrnoOr<FileSystem::Found> FileSystem::resolve(const Place& at, std::string_view
   if (path.empty()) return Errno::kNoent;
   if (path.size() > kPathBytesMax) return Errno::kNametoolong;
   if (path.find('\0') != std::string_view::npos) return Errno::kInval;
-  if (!is_utf8(path)) return Errno::kIlseq;
+  if (first_invalid_utf8(path)) return Errno::kIlseq;
   if (path.front() == '/') return Errno::kNotcapable;
   if (tree_of(at.mount)->disabled()) return Errno::kAcces;
   return PathWalk(*this, at, path).run(final);

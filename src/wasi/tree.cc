@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace sw::wasi {
 namespace {
 
@@ -31,33 +33,11 @@ bool is_below_or_same(const Node* node, const Node& ancestor) {
 
 }  // namespace
 
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4 || text.size() - i < length) return false;
-    std::uint32_t code = lead & (0xFFU >> (length + 1));
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xC0) != 0x80) return false;
-      code = code << 6 | (next & 0x3FU);
-    }
-    const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-    if (overlong || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) return false;
-    i += length;
-  }
-  return true;
-}
-
 Errno name_error(std::string_view name) {
   if (name.empty()) return Errno::kNoent;
   if (name.size() > kNameBytesMax) return Errno::kNametoolong;
   if (name.find('\0') != std::string_view::npos || name.find('/') != std::string_view::npos) return Errno::kInval;
-  return is_utf8(name) ? Errno::kSuccess : Errno::kIlseq;
+  return first_invalid_utf8(name) ? Errno::kIlseq : Errno::kSuccess;
 }
 
 Tree::Tree(const TreeLimits& limits, std::uint64_t now_ns)
@@ -137,7 +117,7 @@ ErrnoOr<std::shared_ptr<Node>> Tree::create_symlink(Node& directory, std::string
   if (target.empty()) return Errno::kNoent;
   if (target.size() >= kPathBytesMax) return Errno::kNametoolong;
   if (target.find('\0') != std::string_view::npos) return Errno::kInval;
-  if (!is_utf8(target)) return Errno::kIlseq;
+  if (first_invalid_utf8(target)) return Errno::kIlseq;
   if (usage_.bytes + target.size() > limits_.tree_bytes_max) return Errno::kNospc;
   SW_WASI_TRY(auto node, create(directory, name, FileType::kSymbolicLink, now_ns));
   node->target = target;

@@ -96,6 +96,5 @@ class Tree {
 
 /// kSuccess, kNoent (empty), kNametoolong, kInval (NUL or slash), kIlseq (not UTF-8).
 Errno name_error(std::string_view name);
-bool is_utf8(std::string_view text);
 
 }  // namespace sw::wasi

@@ -53,17 +53,6 @@ TEST(NameError, TellsWhatIsWrong) {
   EXPECT_EQ(name_error(std::string(kNameBytesMax + 1, 'x')), Errno::kNametoolong);
 }
 
-TEST(IsUtf8, AcceptsExactlyUtf8) {
-  for (const std::string_view good : {"", "abc", "\xC2\x80", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
-                                      "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_TRUE(is_utf8(good)) << good;
-  }
-  for (const std::string_view bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xC2", "\xE0\x9F\xBF", "\xED\xA0\x80",
-                                     "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x98"}) {
-    EXPECT_FALSE(is_utf8(bad)) << bad;
-  }
-}
-
 TEST(Tree, AGapReadsAsZeros) {
   Tree tree({}, kNow);
   const auto file = file_in(tree, "f", "ab");

@@ -43,16 +43,16 @@ struct WasiLimits {
 };
 
 struct RunOptions {
-  std::vector<std::string> args;
-  std::vector<std::string> env;  ///< "NAME=value"
+  std::vector<std::string> args = {};
+  std::vector<std::string> env = {};  ///< "NAME=value"
   /// Mount 0, which the standard layout calls kWorkspaceMount, and those from 1 on. Missing or null: new and empty
   /// when first needed.
-  std::shared_ptr<Tree> workspace;
-  std::vector<std::shared_ptr<Tree>> more_mounts;
+  std::shared_ptr<Tree> workspace = {};
+  std::vector<std::shared_ptr<Tree>> more_mounts = {};
   OutputSink* output = nullptr;          ///< null: output is dropped. Outlives the run
   InputSource* input = nullptr;          ///< null: at its end. Outlives the run
   Cancellation* cancellation = nullptr;  ///< null: sleeps cannot be ended. Outlives the run
-  WasiLimits limits;
+  WasiLimits limits = {};
   std::int64_t monotonic_offset_ns = 0;  ///< added to the host's monotonic clock (kept over a restore)
 };
 
