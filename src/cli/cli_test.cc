@@ -2,11 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <thread>
 
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/units.h"
+#include "engine/watchdog.h"
 
 namespace sw::cli {
 namespace {
@@ -48,6 +53,19 @@ TEST(Progress, TheBarIsNeverFullBeforeTheStepIsOver) {
               StartsWith("[############............] compiling"));
   EXPECT_THAT(ProgressDisplay::bar_line("compiling", 400s, 40s), HasSubstr(".] compiling … 400 of about 40 s"));
   EXPECT_EQ(ProgressDisplay::bar_line("checking", 2s, 0s), "checking … 2 s");
+}
+
+TEST(InterruptScope, MayEndAsSoonAsItBegan) {
+  for (int i = 0; i < 300; ++i) const InterruptScope scope;
+}
+
+TEST(InterruptScope, RequestsAStopAlthoughOtherThreadsRun) {
+  const engine::Watchdog watchdog;
+  const InterruptScope scope;
+  ASSERT_EQ(::kill(::getpid(), SIGINT), 0);
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (!scope.token().stop_requested() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_TRUE(scope.token().stop_requested());
 }
 
 }  // namespace

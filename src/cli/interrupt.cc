@@ -12,22 +12,23 @@ namespace {
 // Tells the waiting thread to end; it has no meaning to anyone else.
 constexpr int kEndSignal = SIGUSR2;
 
-sigset_t interrupting_signals() {
+sigset_t taken_signals() {
   sigset_t set;
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGINT);
   ::sigaddset(&set, SIGTERM);
+  ::sigaddset(&set, kEndSignal);
   return set;
 }
 
 }  // namespace
 
 InterruptScope::InterruptScope() {
-  sigset_t set = interrupting_signals();
+  const sigset_t set = taken_signals();
+  // The new thread inherits this mask, so the signal that ends it never meets it unprepared, however short the
+  // scope.
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  ::sigaddset(&set, kEndSignal);
   waiter_ = std::thread([this, set] {
-    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     for (int signal = 0; ::sigwait(&set, &signal) == 0 && signal != kEndSignal;) source_.request_stop();
   });
 }
@@ -35,7 +36,7 @@ InterruptScope::InterruptScope() {
 InterruptScope::~InterruptScope() {
   ::pthread_kill(waiter_.native_handle(), kEndSignal);
   waiter_.join();
-  const sigset_t set = interrupting_signals();
+  const sigset_t set = taken_signals();
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 

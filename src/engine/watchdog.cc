@@ -3,6 +3,7 @@
 #include "engine/watchdog.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 #include <algorithm>
@@ -29,7 +30,17 @@ std::chrono::nanoseconds read_clock(clockid_t clock) {
 
 std::chrono::nanoseconds thread_cpu_time() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
-Watchdog::Watchdog() : thread_([this] { loop(); }) {}
+Watchdog::Watchdog() {
+  // The thread inherits the mask. A signal that it took would not reach who waits for it (or would end the
+  // process).
+  sigset_t all_but_faults;
+  ::sigfillset(&all_but_faults);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::sigdelset(&all_but_faults, fault);
+  sigset_t before;
+  ::pthread_sigmask(SIG_BLOCK, &all_but_faults, &before);
+  thread_ = std::thread([this] { loop(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 Watchdog::~Watchdog() {
   {
