@@ -157,8 +157,8 @@ class Storage {
   /// Deletes the object, whoever has it open. kNotFound if there is none.
   virtual Result<void> remove(const ObjectName& name) = 0;
 
-  /// Up to `count_max` alarms, earliest first, with times up to `until`. The time of each is true at the moment of the
-  /// call; an alarm stays until its object's transaction moves or removes it.
+  /// Up to `count_max` alarms, earliest first, with times up to `until`. The time of each is true at the moment of
+  /// the call; an alarm stays until its object's transaction moves or removes it.
   virtual Result<std::vector<DueAlarm>> alarms_until(Time until, std::size_t count_max) = 0;
 };
 

@@ -13,9 +13,11 @@ namespace sw::wasm {
 
 namespace {
 
-// Ranges up to this long are copied back from the image; longer ones are dropped, which frees their memory
-// and costs a fault per page when they are written again.
-constexpr std::size_t kCopyBackMax = 256 * kPageBytes;
+// How many resets a page stays after it was last changed. A page that is written with the value it had looks
+// unchanged and faults again once in so many runs.
+constexpr std::uint8_t kHeatMax = 15;
+// A run that touches more pages than this is unlike the usual ones: what is new in it is dropped at once.
+constexpr std::size_t kUsualPagesMax = 512;
 
 thread_local MemoryRequest* current_request = nullptr;
 
@@ -88,30 +90,56 @@ Result<void> Slot::grow(std::size_t new_size) {
   return {};
 }
 
+Result<void> Slot::shrink() {
+  if (size() <= size_at_rest_) return {};
+  std::byte* grown = base_ + size_at_rest_;
+  const std::size_t length = size() - size_at_rest_;
+  if (::madvise(grown, length, MADV_DONTNEED) != 0 || ::mprotect(grown, length, PROT_NONE) != 0) {
+    return errno_error(errno, "cannot shrink a linear memory");
+  }
+  size_ = size_at_rest_;
+  return {};
+}
+
+Result<void> Slot::drop(std::size_t begin, std::size_t end) {
+  if (begin == end || ::madvise(base_ + begin, end - begin, MADV_DONTNEED) == 0) return {};
+  return errno_error(errno, "cannot drop pages of a linear memory");
+}
+
 Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<PageRange>& scratch) {
   allow_access();
   refused_growths_ = 0;
-  if (size() > size_at_rest_) {
-    std::byte* grown = base_ + size_at_rest_;
-    const std::size_t length = size() - size_at_rest_;
-    if (::madvise(grown, length, MADV_DONTNEED) != 0 || ::mprotect(grown, length, PROT_NONE) != 0) {
-      return errno_error(errno, "cannot shrink a linear memory");
-    }
-    size_ = size_at_rest_;
-  }
+  SW_CHECK_OK(shrink());
   const BytesView original = image();
   SW_CHECK_OK(scanner.scan(memory(), original, scratch));
-  std::size_t pages = 0;
+  std::size_t touched = 0;
+  for (const PageRange& range : scratch) touched += (range.end - range.begin) / kPageBytes;
+  const bool is_unusual = touched > kUsualPagesMax;
+  heat_.resize(size_at_rest_ / kPageBytes);
+  std::size_t changed = 0;
+  PageRange cold;  // pages to drop that lie side by side
   for (const PageRange& range : scratch) {
-    const std::size_t length = range.end - range.begin;
-    pages += length / kPageBytes;
-    if (range.end <= original.size() && length <= kCopyBackMax) {
-      std::memcpy(base_ + range.begin, original.data() + range.begin, length);
-    } else if (::madvise(base_ + range.begin, length, MADV_DONTNEED) != 0) {
-      return errno_error(errno, "cannot drop pages of a linear memory");
+    for (std::size_t at = range.begin; at < range.end; at += kPageBytes) {
+      std::uint8_t& heat = heat_[at / kPageBytes];
+      const bool is_new = heat == 0;
+      const bool is_beyond = at >= original.size();
+      const bool differs = is_beyond || std::memcmp(base_ + at, original.data() + at, kPageBytes) != 0;
+      changed += differs ? 1 : 0;
+      heat = is_new || differs ? kHeatMax : static_cast<std::uint8_t>(heat - 1);
+      if (is_beyond || (is_new && is_unusual) || heat == 0) {
+        heat = 0;
+        if (cold.end != at) {
+          SW_CHECK_OK(drop(cold.begin, cold.end));
+          cold.begin = at;
+        }
+        cold.end = at + kPageBytes;
+      } else if (differs) {
+        std::memcpy(base_ + at, original.data() + at, kPageBytes);
+      }
     }
   }
-  return pages;
+  SW_CHECK_OK(drop(cold.begin, cold.end));
+  return changed;
 }
 
 void Slot::block_access() {

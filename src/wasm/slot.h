@@ -42,7 +42,11 @@ class Slot {
   Result<void> grow(std::size_t new_size);
 
   /// Puts every written page back to the image and the size back to what it was at rest. Returns the number
-  /// of pages put back.
+  /// of pages that differed.
+  ///
+  /// A page that was ever written stays ours, so every later scan names it. Pages that runs keep writing are
+  /// copied back and stay, so that they do not fault again; the others are dropped, so that a run does not pay for
+  /// what a larger one before it wrote.
   Result<std::size_t> reset(DirtyPageScanner& scanner, std::vector<PageRange>& scratch);
 
   /// Makes the memory inaccessible, so that the guest traps at its next access. Any thread.
@@ -57,6 +61,9 @@ class Slot {
 
  private:
   Slot() = default;
+  Result<void> shrink();
+  /// Gives pages of the image part back to the kernel: reading them shows the image again.
+  Result<void> drop(std::size_t begin, std::size_t end);
 
   std::shared_ptr<const Image> image_;  // shared with the other slots of the same image
   std::byte* base_ = nullptr;
@@ -66,6 +73,8 @@ class Slot {
   std::atomic<std::size_t> size_ = 0;  // atomic: block_access reads it from another thread
   std::uint64_t bytes_max_ = 0;
   std::uint64_t refused_growths_ = 0;
+  /// By page: 0 when it was not ours at the last reset, otherwise how many more resets without a change it stays.
+  std::vector<std::uint8_t> heat_;
   std::atomic<bool> blocked_ = false;
 };
 

@@ -410,6 +410,44 @@ TEST(Reset, AManyPageRunIsPutBackToo) {
   });
 }
 
+TEST(Reset, ATinyRunAfterALargeOneTouchesAsFewPagesAsBefore) {
+  on_guest_thread([] {
+    auto guest = make_guest(R"((module (memory (export "memory") 128)
+        (func (export "fill") (memory.fill (i32.const 65536) (i32.const 255) (i32.const 4194304)))
+        (func (export "tiny") (i32.store (i32.const 0) (i32.const 1)))))",
+                            {.with_image = true});
+    const auto tiny = find<void()>(*guest, "tiny");
+    const auto touched = [&] {
+      EXPECT_TRUE(guest->instance->call(tiny).ok());
+      std::vector<PageRange> ranges;
+      EXPECT_TRUE(guest->instance->dirty_pages(ranges).ok());
+      EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kKept);
+      std::size_t pages = 0;
+      for (const PageRange& range : ranges) pages += (range.end - range.begin) / kPageBytes;
+      return pages;
+    };
+    EXPECT_EQ(touched(), 1u);
+    ASSERT_TRUE(guest->instance->call(find<void()>(*guest, "fill")).ok());
+    ASSERT_EQ(guest->instance->reset().verdict, KeepVerdict::kKept);
+    EXPECT_EQ(touched(), 1u);
+  });
+}
+
+TEST(Reset, PagesThatNoRunChangesAnyMoreAreGivenBackInTheEnd) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter, {.with_image = true});
+    const auto set = find<void(std::int32_t, std::int32_t)>(*guest, "set");
+    std::vector<PageRange> ranges;
+    ASSERT_TRUE(guest->instance->call(set, 70000, 7).ok());
+    for (int round = 0; round < 40; ++round) {
+      ASSERT_EQ(guest->instance->reset().verdict, KeepVerdict::kKept);
+      ASSERT_TRUE(guest->instance->call(set, 16, round).ok());
+    }
+    ASSERT_TRUE(guest->instance->dirty_pages(ranges).ok());
+    EXPECT_THAT(ranges, ElementsAre(PageRange{0, kPageBytes}));
+  });
+}
+
 // Exceptions allocate in the GC heap, whose memory is not the module's own.
 TEST(Instance, ExceptionsWorkInAKeptInstance) {
   on_guest_thread([] {
@@ -465,7 +503,7 @@ TEST_P(Stop, EndsALoopAndTheSlotIsUsableAgain) {
                                                .define("env", "touch",
                                                        [](Caller& caller) {
                                                          // Host code meets the blocked memory as well.
-                                                         std::ranges::fill(caller.memory().bytes().first(1 << 20),
+                                                         std::ranges::fill(caller.memory().bytes().first(100'000),
                                                                            std::byte{1});
                                                        })
                                                .ok());
@@ -488,9 +526,9 @@ INSTANTIATE_TEST_SUITE_P(
         StopCase{"Store", "(i32.store (i32.const 8) (i32.const 1))"},
         // memory.fill and memory.copy run in Wasmtime's own code, where a fault must not end the process.
         StopCase{"Fill",
-                 "(memory.fill (i32.const 0) (i32.const 1) (i32.const 4000000)) (drop (i32.load (i32.const 8)))"},
+                 "(memory.fill (i32.const 0) (i32.const 1) (i32.const 100000)) (drop (i32.load (i32.const 8)))"},
         StopCase{"Copy",
-                 "(memory.copy (i32.const 0) (i32.const 8) (i32.const 4000000)) (drop (i32.load (i32.const 8)))"},
+                 "(memory.copy (i32.const 0) (i32.const 8) (i32.const 100000)) (drop (i32.load (i32.const 8)))"},
         StopCase{"HostFunction", "(call $touch)"}),
     [](const auto& param_info) { return param_info.param.name; });
 
