@@ -205,7 +205,7 @@ Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
     case Value::kString:
     case Value::kRope: {
       SW_TRY(std::string text, js_.to_text(shown));
-      reply.value = text_value(quoted(without_lone_surrogates(std::move(text))));
+      reply.value = text_value(quoted_text(without_lone_surrogates(std::move(text))));
       return reply;
     }
     default: break;

@@ -33,7 +33,7 @@ std::string without_surrogate_escapes(std::string json) {
   return json;
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string result = "'";
   result.reserve(text.size() + 2);
   for (const char c : text) {

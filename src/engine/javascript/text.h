@@ -15,6 +15,6 @@ std::string without_lone_surrogates(std::string text);
 std::string without_surrogate_escapes(std::string json);
 
 /// 'text', as a REPL shows a string: \ and ' are escaped, nothing else.
-std::string quoted(std::string_view text);
+std::string quoted_text(std::string_view text);
 
 }  // namespace sw::engine::javascript
