@@ -87,26 +87,29 @@ Result<std::uint32_t> find_random_state(QuickJs& js) {
   return *found;
 }
 
-/// The list head that is empty, holds one element while one job waits, and is empty again.
+/// The list that the interpreter asks when it is asked whether a job is pending: while one waits, making each list of
+/// one element look empty for a moment shows which.
 Result<std::uint32_t> find_job_list(QuickJs& js) {
-  const auto is_empty = [&](std::uint32_t head) {
-    return word<std::uint32_t>(js, head) == head && word<std::uint32_t>(js, head + 4) == head;
-  };
-  std::vector<std::uint32_t> candidates;
-  for (std::uint32_t at = 0; at < kRuntimeBytes; at += 4) {
-    if (is_empty(js.anchors().runtime + at)) candidates.push_back(js.anchors().runtime + at);
-  }
   SW_CHECK_OK(run_quietly(js, "void Promise.resolve().then(() => 1)"));
-  std::erase_if(candidates, [&](std::uint32_t head) {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t at = 0; at < kRuntimeBytes; at += 4) {
+    const std::uint32_t head = js.anchors().runtime + at;
     const auto element = word<std::uint32_t>(js, head);
-    return element == head || word<std::uint32_t>(js, head + 4) != element ||
-           word<std::uint32_t>(js, element) != head || word<std::uint32_t>(js, element + 4) != head;
-  });
+    const bool holds_one = element != head && word<std::uint32_t>(js, head + 4) == element &&
+                           word<std::uint32_t>(js, element) == head && word<std::uint32_t>(js, element + 4) == head;
+    if (!holds_one) continue;
+    const auto set_links = [&](std::uint32_t next) {
+      return js.memory().store(head, next) && js.memory().store(head + 4, next);
+    };
+    if (!set_links(head)) return not_found("its list of jobs");
+    SW_TRY(const bool pending, js.is_job_pending());
+    if (!set_links(element)) return not_found("its list of jobs");
+    if (!pending) found = head;
+  }
   SW_TRY(const bool ran, js.run_job());
-  std::erase_if(candidates, [&](std::uint32_t head) { return !is_empty(head); });
   SW_TRY(const bool pending, js.is_job_pending());
-  if (!ran || pending || candidates.size() != 1) return not_found("its list of jobs");
-  return candidates.front();
+  if (!ran || pending || !found) return not_found("its list of jobs");
+  return *found;
 }
 
 struct CodeLayout {
