@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
         Endless{"AsyncRun", "print('before')\nasyncio.run(asyncio.sleep(3600))"},
         Endless{"AsyncLoop", "print('before')\nwhile True: await asyncio.sleep(0)"},
         Endless{"Finalizer", "print('before')\ntry:\n  while True: pass\nfinally:\n  kept.append(1)"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 TEST(PythonDeadline, AfterwardsTheCodeThatWasInterruptedHasSeenIt) {
   on_guest_thread([] {
