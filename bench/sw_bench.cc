@@ -156,7 +156,9 @@ void guest_program(benchmark::State& state, const std::shared_ptr<engine::Engine
     const Measured in_guest = parse(sink.out);
     const Measured natively = parse(run_process(interpreter, {file.native()}));
     if (in_guest.result != natively.result) fail(fmt::format("{}: guest and native differ", file.native()));
-    if (has_jit) without_jit_ms += parse(run_process(interpreter, {"--jitless", file.native()})).milliseconds;
+    if (has_jit)
+      without_jit_ms +=
+          parse(run_process(interpreter, {"--jitless", "--no-expose-wasm", file.native()})).milliseconds;
     guest_ms += in_guest.milliseconds;
     native_ms += natively.milliseconds;
     state.SetIterationTime(in_guest.milliseconds / 1e3);
@@ -186,11 +188,10 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
                                [=](benchmark::State& s) { start_process(s, interpreter, native.do_nothing); })
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
-  benchmark::RegisterBenchmark(
-      ("process/" + language).c_str(),
-      [=](benchmark::State& s) {
-        start_process(s, own_program, {"run", "-l", language, native.print_one[0], native.print_one[1]});
-      })
+  benchmark::RegisterBenchmark(("process/" + language).c_str(),
+                               [=](benchmark::State& s) {
+                                 start_process(s, own_program, {"run", "-l", language, "-c", native.print_one[1]});
+                               })
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
   benchmark::RegisterBenchmark(("native_process/" + language).c_str(),

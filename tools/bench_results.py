@@ -84,7 +84,7 @@ def machine() -> str:
         except (OSError, subprocess.CalledProcessError):
             return f"no {command[0]}"
 
-    return (f"{model}, {platform.machine()}, Linux {platform.release().split("-")[0]}; "
+    return (f"{model}, {platform.machine()}, Linux {platform.release().split('-')[0]}; "
             f"{version('python3', '--version')}, node {version('node', '--version')}")
 
 
