@@ -31,7 +31,7 @@ found = []
 if 'mark' in globals(): found.append('global')
 if hasattr(builtins, 'mark'): found.append('builtins')
 if 'mark' in sys.modules: found.append('modules')
-if hasattr(json, 'mark') or hasattr(collections.OrderedDict, 'mark'): found.append('attribute')
+if hasattr(json, 'mark') or hasattr(collections.Counter, 'mark'): found.append('attribute')
 if os.environ.get('MARK'): found.append('environment')
 if os.path.exists('/workspace/mark') or os.path.exists('/tmp/mark'): found.append('file')
 if os.getcwd() != '/workspace': found.append('cwd')
@@ -44,7 +44,7 @@ mark = 1
 builtins.mark = 1
 sys.modules['mark'] = sys
 json.mark = 1
-collections.OrderedDict.mark = 1
+collections.Counter.mark = 1
 os.environ['MARK'] = '1'
 open('/workspace/mark', 'w').write('1')
 open('/tmp/mark', 'w').write('1')
@@ -112,7 +112,7 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
       ASSERT_TRUE(outcome->value) << (outcome->error ? outcome->error->message : "no value") << " in run " << i;
       ASSERT_EQ(outcome->value->text, "'clean'") << "in run " << i;
       ASSERT_EQ(sink.out, "unfinished");
-      kept += outcome->usage.pages_written != 0 ? 1 : 0;
+      kept += outcome->usage.pages_written != 0 ? 1U : 0U;
     }
     // Most of these runs leave the instance in a state in which it is kept; that is the case to be tested.
     EXPECT_GT(kept, 800u);

@@ -87,17 +87,20 @@ void expect_text(const Step& step, std::string_view name, std::string actual) {
 }
 
 void expect_value(const Step& step, const engine::Outcome& outcome) {
-  if (step.find("none") != nullptr) EXPECT_FALSE(outcome.value.has_value()) << outcome.value->text;
+  if (step.find("none") != nullptr) {
+    EXPECT_FALSE(outcome.value.has_value()) << outcome.value->text;
+  }
   for (const char* kind : {"text", "json"}) {
     const Section* expected = step.find(kind);
     if (expected == nullptr) continue;
     ASSERT_TRUE(outcome.value.has_value()) << "no value";
     const bool is_json = outcome.value->kind == engine::Value::Kind::kJson;
     EXPECT_EQ(is_json, std::string_view(kind) == "json") << outcome.value->text;
-    if (is_json)
-      EXPECT_EQ(boost::json::parse(outcome.value->text), boost::json::parse(expected->body))
-          << outcome.value->text;
-    else expect_text(step, kind, outcome.value->text);
+    if (is_json) {
+      EXPECT_EQ(boost::json::parse(outcome.value->text), boost::json::parse(expected->body)) << outcome.value->text;
+    } else {
+      expect_text(step, kind, outcome.value->text);
+    }
   }
 }
 
@@ -157,10 +160,14 @@ class Case : public ::testing::TestWithParam<fs::path> {
     expect_value(step, outcome);
     expect_error(step, outcome);
     const Section* exit = step.find("exit");
-    if (exit == nullptr) EXPECT_FALSE(outcome.exit_code.has_value()) << *outcome.exit_code;
-    else EXPECT_EQ(outcome.exit_code, std::stoi(exit->words.at(0)));
-    if (const Section* ending = step.find("ending"))
+    if (exit == nullptr) {
+      EXPECT_FALSE(outcome.exit_code.has_value()) << *outcome.exit_code;
+    } else {
+      EXPECT_EQ(outcome.exit_code, std::stoi(exit->words.at(0)));
+    }
+    if (const Section* ending = step.find("ending")) {
       EXPECT_EQ(engine::ending_name(outcome.ending), ending->words.at(0));
+    }
     if (const Section* file = step.find("file")) {
       wasi::FileSystem files(wasi::standard_layout().build(), machine().clocks);
       files.mount(wasi::kWorkspaceMount, workspace_);

@@ -54,119 +54,129 @@ class Languages(unittest.TestCase):
             sleep="await new Promise(done => setTimeout(done, 3.6e6))"),
     }
 
-    def each(self):
-        for language, programs in self.PROGRAMS.items():
-            with self.subTest(language):
-                yield language, programs
-
     def test_output_then_value(self):
-        for language, p in self.each():
-            self.assertEqual(run("run", "-l", language, "-c", p["hello"] + "\n" + p["value"]),
-                             (0, "hi\n" + p["value_shown"] + "\n", ""))
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                self.assertEqual(run("run", "-l", language, "-c", p["hello"] + ";\n" + p["value"]),
+                                 (0, "hi\n" + p["value_shown"] + "\n", ""))
 
     def test_an_uncaught_error_is_status_1_with_the_traceback_on_stderr(self):
-        for language, p in self.each():
-            status, out, err = run("run", "-l", language, "-c", p["hello"] + "\n" + p["fail"])
-            self.assertEqual((status, out), (1, "hi\n"))
-            self.assertIn(p["error"], err)
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                status, out, err = run("run", "-l", language, "-c", p["hello"] + ";\n" + p["fail"])
+                self.assertEqual((status, out), (1, "hi\n"))
+                self.assertIn(p["error"], err)
 
     def test_exit_status_is_the_programs(self):
-        for language, p in self.each():
-            self.assertEqual(run("run", "-l", language, "-c", p["exit"])[0], 7)
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                self.assertEqual(run("run", "-l", language, "-c", p["exit"])[0], 7)
 
     def test_the_time_limit_is_status_124_and_keeps_the_output(self):
-        for language, p in self.each():
-            status, out, err = run("run", "-l", language, "--timeout", "300ms", "-c", p["loop"])
-            self.assertEqual((status, out), (124, "step\n"))
-            self.assertIn("time limit of 0.3 s", err)
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                status, out, err = run("run", "-l", language, "--timeout", "300ms", "-c", p["loop"])
+                self.assertEqual((status, out), (124, "step\n"))
+                self.assertIn("time limit of 0.3 s", err)
 
     def test_a_program_that_swallows_the_interruption_is_ended(self):
-        for language, p in self.each():
-            begin = time.monotonic()
-            self.assertEqual(run("run", "-l", language, "--timeout", "300ms", "-c", p["stubborn"])[0], 124)
-            self.assertLess(time.monotonic() - begin, 60)
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                begin = time.monotonic()
+                self.assertEqual(run("run", "-l", language, "--timeout", "300ms", "-c", p["stubborn"])[0], 124)
+                self.assertLess(time.monotonic() - begin, 60)
 
     def test_sleeping_counts_as_time(self):
-        for language, p in self.each():
-            self.assertEqual(run("run", "-l", language, "--timeout", "200ms", "-c", p["sleep"])[0], 124)
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                self.assertEqual(run("run", "-l", language, "--timeout", "200ms", "-c", p["sleep"])[0], 124)
 
     def test_the_memory_limit_is_status_137(self):
-        for language, p in self.each():
-            self.assertEqual(run("run", "-l", language, "--memory", "200M", "-c", p["hungry"])[0], 137)
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                self.assertEqual(run("run", "-l", language, "--memory", "200M", "-c", p["hungry"])[0], 137)
 
     def test_stdin_environment_and_arguments(self):
-        for language, p in self.each():
-            self.assertEqual(run("run", "-l", language, "--stdin", "-", "-c", p["echo"], stdin=b"abc")[1], "ABC\n")
-            self.assertEqual(run("run", "-l", language, "-c", p["env"], "--env", "K=a=b")[1], "a=b\n")
-            self.assertEqual(run("run", "-l", language, "-c", p["args"], "--", "a", "-b")[1], p["args_shown"] + "\n")
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                self.assertEqual(run("run", "-l", language, "--stdin", "-", "-c", p["echo"], stdin=b"abc")[1], "ABC\n")
+                self.assertEqual(run("run", "-l", language, "-c", p["env"], "--env", "K=a=b")[1], "a=b\n")
+                self.assertEqual(run("run", "-l", language, "-c", p["args"], "--", "a", "-b")[1], p["args_shown"] + "\n")
 
     def test_language_by_ending_and_by_first_line(self):
         with tempfile.TemporaryDirectory() as folder:
-            for language, p in self.each():
-                file = pathlib.Path(folder, "program" + p["ending"])
-                file.write_text(p["hello"])
-                self.assertEqual(run("run", str(file)), (0, "hi\n", ""))
-                script = pathlib.Path(folder, "script")
-                script.write_text(f"#!/usr/bin/env {p['interpreter']}\n{p['hello']}\n")
-                self.assertEqual(run("run", str(script)), (0, "hi\n", ""))
-                self.assertEqual(run("run", "-", stdin=script.read_bytes()), (0, "hi\n", ""))
+            for language, p in self.PROGRAMS.items():
+                with self.subTest(language):
+                    file = pathlib.Path(folder, "program" + p["ending"])
+                    file.write_text(p["hello"])
+                    self.assertEqual(run("run", str(file)), (0, "hi\n", ""))
+                    script = pathlib.Path(folder, "script")
+                    script.write_text(f"#!/usr/bin/env {p['interpreter']}\n{p['hello']}\n")
+                    self.assertEqual(run("run", str(script)), (0, "hi\n", ""))
+                    self.assertEqual(run("run", "-", stdin=script.read_bytes()), (0, "hi\n", ""))
 
     def test_the_workspace_is_written_back_only_when_the_run_ended_well(self):
-        for language, p in self.each():
-            with tempfile.TemporaryDirectory() as folder:
-                out = pathlib.Path(folder, "out.txt")
-                out.write_text("old")
-                self.assertEqual(run("run", "-l", language, "--workspace", folder, "-c",
-                                     p["write"] + "\n" + p["fail"])[0], 1)
-                self.assertEqual(out.read_text(), "old")
-                self.assertEqual(run("run", "-l", language, "--workspace", folder, "-c", p["write"])[0], 0)
-                self.assertEqual(out.read_text(), "new")
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                with tempfile.TemporaryDirectory() as folder:
+                    out = pathlib.Path(folder, "out.txt")
+                    out.write_text("old")
+                    self.assertEqual(run("run", "-l", language, "--workspace", folder, "-c",
+                                         p["write"] + ";\n" + p["fail"])[0], 1)
+                    self.assertEqual(out.read_text(), "old")
+                    self.assertEqual(run("run", "-l", language, "--workspace", folder, "-c", p["write"])[0], 0)
+                    self.assertEqual(out.read_text(), "new")
 
     def test_a_folder_with_a_main_program_is_a_program(self):
-        for language, p in self.each():
-            with tempfile.TemporaryDirectory() as folder:
-                pathlib.Path(folder, "main" + p["ending"]).write_text(p["write"])
-                self.assertEqual(run("run", folder)[0], 0)
-                self.assertEqual(pathlib.Path(folder, "out.txt").read_text(), "new")
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                with tempfile.TemporaryDirectory() as folder:
+                    pathlib.Path(folder, "main" + p["ending"]).write_text(p["write"])
+                    self.assertEqual(run("run", folder)[0], 0)
+                    self.assertEqual(pathlib.Path(folder, "out.txt").read_text(), "new")
 
     def test_json_has_the_protocols_fields(self):
-        for language, p in self.each():
-            status, out, err = run("run", "-l", language, "--json", "-c", p["hello"] + "\n" + p["value"])
-            result = json.loads(out)
-            self.assertEqual((status, err), (0, ""))
-            self.assertEqual(result["logs"], {"stdout": ["hi"], "stderr": []})
-            self.assertEqual(result["results"], [{"json": [1, "a"]}])
-            self.assertEqual(result["language"], language)
-            self.assertGreater(result["usage"]["memoryBytes"], 0)
-            status, out, _ = run("run", "-l", language, "--json", "-c", p["fail"])
-            result = json.loads(out)
-            self.assertEqual((status, result["results"]), (1, []))
-            name, message = p["error"].split(": ")
-            self.assertEqual((result["error"]["name"], result["error"]["message"]), (name, message))
-            self.assertEqual(result["error"]["lineNumber"], 1)
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                status, out, err = run("run", "-l", language, "--json", "-c", p["hello"] + ";\n" + p["value"])
+                result = json.loads(out)
+                self.assertEqual((status, err), (0, ""))
+                self.assertEqual(result["logs"], {"stdout": ["hi"], "stderr": []})
+                self.assertEqual(result["results"], [{"json": [1, "a"]}])
+                self.assertEqual(result["language"], language)
+                self.assertGreater(result["usage"]["memoryBytes"], 0)
+                status, out, _ = run("run", "-l", language, "--json", "-c", p["fail"])
+                result = json.loads(out)
+                self.assertEqual((status, result["results"]), (1, []))
+                name, message = p["error"].split(": ")
+                self.assertEqual((result["error"]["name"], result["error"]["message"]), (name, message))
+                self.assertEqual(result["error"]["lineNumber"], 1)
 
     def test_endless_output_is_bounded_in_json(self):
         loops = {"python": "while True: print('spam')", "javascript": "for (;;) console.log('spam')"}
-        for language, _ in self.each():
-            status, out, _ = run("run", "-l", language, "--json", "--timeout", "1s", "-c", loops[language])
-            self.assertEqual(status, 124)
-            self.assertTrue(json.loads(out)["usage"]["outputTruncated"])
-            self.assertLess(len(out), 4_000_000)
+        for language, _ in self.PROGRAMS.items():
+            with self.subTest(language):
+                status, out, _ = run("run", "-l", language, "--json", "--timeout", "1s", "-c", loops[language])
+                self.assertEqual(status, 124)
+                self.assertTrue(json.loads(out)["usage"]["outputTruncated"])
+                self.assertLess(len(out), 4_000_000)
 
     def test_output_is_passed_on_as_it_is_printed(self):
-        for language, p in self.each():
-            with subprocess.Popen([PROGRAM, "run", "-l", language, "--timeout", "none", "-c", p["loop"]],
-                                  stdout=subprocess.PIPE) as child:
-                self.assertEqual(child.stdout.readline(), b"step\n")  # it never ends by itself
-                child.send_signal(signal.SIGINT)
-                self.assertEqual(child.wait(BOUND_S), 130)
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                with subprocess.Popen([PROGRAM, "run", "-l", language, "--timeout", "none", "-c", p["loop"]],
+                                      stdout=subprocess.PIPE) as child:
+                    self.assertEqual(child.stdout.readline(), b"step\n")  # it never ends by itself
+                    child.send_signal(signal.SIGINT)
+                    self.assertEqual(child.wait(BOUND_S), 130)
 
     def test_hostile_sources_get_an_answer(self):
-        for language, p in self.each():
-            for code in ("\x01\x02\x03", "(" * 10000, "[" * 200000, "a" * 100000, "\ufeff" + p["hello"]):
-                status, _, err = run("run", "-l", language, "-", stdin=code.encode())
-                self.assertIn(status, (0, 1), code[:10])
-                self.assertLess(len(err), 200_000)
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                for code in ("\x01\x02\x03", "(" * 10000, "[" * 200000, "a" * 100000, "\ufeff" + p["hello"]):
+                    status, _, err = run("run", "-l", language, "-", stdin=code.encode())
+                    self.assertIn(status, (0, 1), code[:10])
+                    self.assertLess(len(err), 200_000)
 
 
 class BadInput(unittest.TestCase):

@@ -13,7 +13,7 @@ def _refuse(value):
 
 def _encode_json(value):
     # A new encoder each time: it remembers the containers it is inside of, to notice cycles.
-    return ''.join(c_make_encoder({}, _refuse, encode_basestring, None, ': ', ', ', False, False, False)(value, 0))
+    return ''.join(c_make_encoder({}, _refuse, encode_basestring, None, ':', ',', False, False, False)(value, 0))
 
 
 def to_bytes(text):
