@@ -97,7 +97,8 @@ void expect_value(const Step& step, const engine::Outcome& outcome) {
     const bool is_json = outcome.value->kind == engine::Value::Kind::kJson;
     EXPECT_EQ(is_json, std::string_view(kind) == "json") << outcome.value->text;
     if (is_json) {
-      EXPECT_EQ(boost::json::parse(outcome.value->text), boost::json::parse(expected->body)) << outcome.value->text;
+      EXPECT_EQ(boost::json::parse(outcome.value->text), boost::json::parse(expected->body))
+          << outcome.value->text;
     } else {
       expect_text(step, kind, outcome.value->text);
     }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From an instance that holds only the module's data to an interpreter with the driver loaded, at bake; and from the
-// facts noted then to an interpreter ready to use, ever after.
+// From an instance that holds only the module's data to an interpreter with the driver loaded, at bake; and from
+// the facts noted then to an interpreter ready to use, ever after.
 
 #include <fmt/format.h>
 
@@ -19,14 +19,19 @@ constexpr std::uint32_t kStackBytes = 512 << 10;
 constexpr std::string_view kDriverFile = "sandbox:driver";
 
 constexpr std::array<std::string_view, kEntryCount> kEntryNames = {
-    "showValue",         "describeError",       "runTimers",  "runTicks",    "dropTimers",      "resetRun",        "runExitListeners", "runBeforeExit",
-    "offerUncaught", "builtinModuleSource", "hasBuiltin", "moduleError", "currentDirectory"};
+    "showValue",  "describeError",    "runTimers",       "runTicks",      "dropTimers",
+    "resetRun",   "runExitListeners", "runBeforeExit",   "offerUncaught", "builtinModuleSource",
+    "hasBuiltin", "moduleError",      "currentDirectory"};
 
 // One piece of guest memory, so that a run dirties few pages: scratch, state words, buffer for short cells.
 constexpr std::uint32_t kStateBytes = 16;
 
-/// Cells that leave nothing behind and walk the paths that runs take: what the engine makes when first used is then
-/// part of the image. Each may fail; that is a path too.
+// Grown and freed again, so that an ordinary run finds room without growing the memory: an instance whose memory
+// grew cannot be kept for the next run. Untouched pages of an image are holes and cost nothing.
+constexpr std::size_t kHeadroomBytes = std::size_t{4} << 20;
+
+/// Cells that leave nothing behind and walk the paths that runs take: what the engine makes when first used is
+/// then part of the image. Each may fail; that is a path too.
 constexpr std::string_view kWarmUp[] = {
     "1 + 1",
     "'text'",
@@ -36,10 +41,12 @@ constexpr std::string_view kWarmUp[] = {
     "throw new TypeError('t')",
     "x = = 1",
     "(() => { try { null.x } catch (error) { return error.stack.length } })()",
-    "JSON.stringify({ a: [1] }) + new Date(0).toISOString() + /a/.exec('a').index + process.env.X + Math.max(1, 2)",
+    "JSON.stringify({ a: [1] }) + new Date(0).toISOString() + /a/.exec('a').index + process.env.X + Math.max(1, "
+    "2)",
     "fs.writeFileSync('/tmp/x', 'x'); fs.readFileSync('/tmp/x', 'utf8'); fs.rmSync('/tmp/x')",
     "Promise.reject(new Error('r'))",
-    "class A { #x = 1; get x() { return this.#x } } Object.entries({ a: new A().x }).map(([k, v]) => `${k}${v}`).join()",
+    "class A { #x = 1; get x() { return this.#x } } Object.entries({ a: new A().x }).map(([k, v]) => "
+    "`${k}${v}`).join()",
 };
 
 Error thrown(std::string_view what) {
@@ -89,7 +96,13 @@ Result<void> JavaScriptGuest::boot(BakeFacts& facts) {
   SW_CHECK_OK(warm_up());
   set_state_word(kArmedWord, 0);
   set_state_word(kUsedWord, 0);
-  return instance().call(exports.run_gc);
+  SW_CHECK_OK(instance().call(exports.run_gc));
+  return leave_room();
+}
+
+Result<void> JavaScriptGuest::leave_room() {
+  SW_TRY(const std::uint32_t block, js_.allocate(kHeadroomBytes));
+  return js_.deallocate(block);
 }
 
 Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {

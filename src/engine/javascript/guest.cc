@@ -118,11 +118,12 @@ bool JavaScriptGuest::set_time_zone() {
 Result<Reply> JavaScriptGuest::evaluate(const RunRequest& request, std::string_view file_name) {
   SW_CHECK_OK(begin(request));
   if (!set_time_zone()) {
-    return with_cwd(error_reply("RangeError", "the environment variable TZ names no time zone that is known here"));
+    return with_cwd(
+        error_reply("RangeError", "the environment variable TZ names no time zone that is known here"));
   }
   SW_TRY(const Value code, compile(request.code, file_name));
-  SW_TRY(Reply reply, code == Value::exception() ? fail_to_compile(request.code, file_name)
-                                                 : run_compiled(code, file_name));
+  SW_TRY(Reply reply,
+         code == Value::exception() ? fail_to_compile(request.code, file_name) : run_compiled(code, file_name));
   return with_cwd(std::move(reply));
 }
 
@@ -142,8 +143,9 @@ Result<Value> JavaScriptGuest::compile(std::string_view code, std::string_view f
   (*to)[code.size()] = std::byte{0};
   std::ranges::copy(as_bytes(file_name), name.begin());
   name[file_name.size()] = std::byte{0};
-  SW_TRY(const Value compiled, js_.compile(address, code.size(), address + static_cast<std::uint32_t>(code.size()) + 1,
-                                           kAsyncFlag | kCompileOnlyFlag));
+  SW_TRY(const Value compiled,
+         js_.compile(address, code.size(), address + static_cast<std::uint32_t>(code.size()) + 1,
+                     kAsyncFlag | kCompileOnlyFlag));
   if (address != code_buffer_) SW_CHECK_OK(js_.deallocate(address));
   return compiled;
 }
@@ -160,8 +162,8 @@ Result<Reply> JavaScriptGuest::run_compiled(Value code, std::string_view file_na
     SW_TRY(progress, run_loop());
   }
   Owned owned(js_, promise == Value::exception() ? Value::undefined() : promise);
-  SW_TRY(Reply reply, progress || promise == Value::exception() ? fail(std::move(progress), file_name)
-                                                                : conclude(file_name));
+  SW_TRY(Reply reply,
+         progress || promise == Value::exception() ? fail(std::move(progress), file_name) : conclude(file_name));
   main_ = Value::undefined();
   if (reply.error || reply.exit_code) SW_CHECK_OK(declarations.undo_unreached(js_, internals_));
   return reply;
@@ -196,7 +198,9 @@ Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
     case Value::kUndefined: return reply;
     case Value::kNull: reply.value = text_value("null"); return reply;
     case Value::kBool: reply.value = text_value(shown.as_bool() ? "true" : "false"); return reply;
-    case Value::kInt: reply.value = text_value(fmt::format("{}", static_cast<std::int32_t>(shown.payload()))); return reply;
+    case Value::kInt:
+      reply.value = text_value(fmt::format("{}", static_cast<std::int32_t>(shown.payload())));
+      return reply;
     case Value::kFloat: {
       SW_TRY(std::string text, js_.number_text(shown));
       reply.value = text_value(std::move(text));
@@ -217,7 +221,8 @@ Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
   }
   const bool is_json = text->starts_with('j');
   text->erase(0, 1);
-  if (is_json) reply.value = engine::Value{engine::Value::Kind::kJson, without_surrogate_escapes(*std::move(text))};
+  if (is_json)
+    reply.value = engine::Value{engine::Value::Kind::kJson, without_surrogate_escapes(*std::move(text))};
   else reply.value = text_value(without_lone_surrogates(*std::move(text)));
   return reply;
 }
@@ -251,9 +256,9 @@ Result<Reply> JavaScriptGuest::fail_to_compile(std::string_view code, std::strin
   SW_TRY(Reply reply, fail(Failure{Owned(js_, problem)}, file_name));
   if (reply.error && reply.error->name == "SyntaxError" && reply.error->line_number) {
     if (const auto keyword = module_keyword(line_of(code, *reply.error->line_number))) {
-      reply.error->message = *keyword == "import"
-                                 ? "a cell cannot have an import declaration; use `await import(…)` or `require(…)`"
-                                 : "a cell cannot export; its top-level names are seen by later cells anyway";
+      reply.error->message =
+          *keyword == "import" ? "a cell cannot have an import declaration; use `await import(…)` or `require(…)`"
+                               : "a cell cannot export; its top-level names are seen by later cells anyway";
       if (!reply.error->traceback.empty()) reply.error->traceback[0] = "SyntaxError: " + reply.error->message;
     }
   }
@@ -262,7 +267,8 @@ Result<Reply> JavaScriptGuest::fail_to_compile(std::string_view code, std::strin
 
 Reply JavaScriptGuest::error_reply(std::string name, std::string message) {
   Reply reply;
-  reply.error = GuestError{.name = name, .message = message, .traceback = {name + ": " + message}, .line_number = {}};
+  reply.error =
+      GuestError{.name = name, .message = message, .traceback = {name + ": " + message}, .line_number = {}};
   return reply;
 }
 
@@ -311,8 +317,9 @@ Result<void> JavaScriptGuest::finish() {
   SW_CHECK_OK(js_.free(before));
   SW_TRY(const Progress progress, run_loop());
   if (progress || exited_) return {};
-  SW_TRY(const Value value, call(Entry::kRunExitListeners,
-                                 std::array{Value::of(Value::kInt, static_cast<std::uint32_t>(exit_code_.value_or(0)))}));
+  SW_TRY(const Value value,
+         call(Entry::kRunExitListeners,
+              std::array{Value::of(Value::kInt, static_cast<std::uint32_t>(exit_code_.value_or(0)))}));
   return js_.free(value);
 }
 

@@ -41,7 +41,8 @@ inline constexpr std::size_t kEntryCount = 13;
 
 class JavaScriptGuest final : public Guest {
  public:
-  JavaScriptGuest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks, const Manifest& manifest);
+  JavaScriptGuest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks,
+                  const Manifest& manifest);
 
   Result<void> boot(BakeFacts& facts) override;
   Result<void> bind(const BakeFacts& facts) override;
@@ -119,6 +120,7 @@ class JavaScriptGuest final : public Guest {
 
   // At bake.
   Result<void> load_driver(BakeFacts& facts);
+  Result<void> leave_room();
   Result<void> import_builtin_modules(std::string_view names);
   Result<void> warm_up();
   Error driver_failed(std::string_view what);

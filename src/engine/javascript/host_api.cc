@@ -31,9 +31,13 @@ Result<Value> write_text(JavaScriptGuest& guest, const Arguments& arguments, std
   return status(written);
 }
 
-Result<Value> print(JavaScriptGuest& guest, const Arguments& arguments) { return write_text(guest, arguments, "\n"); }
+Result<Value> print(JavaScriptGuest& guest, const Arguments& arguments) {
+  return write_text(guest, arguments, "\n");
+}
 
-Result<Value> write(JavaScriptGuest& guest, const Arguments& arguments) { return write_text(guest, arguments, ""); }
+Result<Value> write(JavaScriptGuest& guest, const Arguments& arguments) {
+  return write_text(guest, arguments, "");
+}
 
 Result<Value> write_bytes(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto guest_bytes, arguments.bytes(1));
@@ -156,7 +160,8 @@ Result<std::span<std::byte>> Arguments::bytes(std::uint32_t index) const {
   SW_TRY(const std::span<std::byte> all, js_.array_buffer((*this)[index]));
   const double offset = number(index + 1);
   const double length = number(index + 2);
-  if (!(offset >= 0 && length >= 0 && offset + length <= static_cast<double>(all.size()))) return std::span<std::byte>();
+  if (!(offset >= 0 && length >= 0 && offset + length <= static_cast<double>(all.size())))
+    return std::span<std::byte>();
   return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
 }
 
@@ -172,11 +177,11 @@ Result<Value> make_host_object(QuickJs& js) {
 Result<std::uint32_t> call_host_function(JavaScriptGuest& guest, std::uint32_t name, std::uint32_t count,
                                          std::uint32_t arguments) {
   const auto letters = guest.js().memory().load<std::array<char, 2>>(name);
-  const std::size_t index =
-      letters ? static_cast<std::size_t>((*letters)[0] - kFirstLetter) * kLetters +
-                    static_cast<std::size_t>((*letters)[1] - kFirstLetter)
-              : SIZE_MAX;
-  if (index >= all_functions().size()) return Error{ErrorCode::kCorrupt, "the guest called a host function that is none", 0};
+  const std::size_t index = letters ? static_cast<std::size_t>((*letters)[0] - kFirstLetter) * kLetters +
+                                          static_cast<std::size_t>((*letters)[1] - kFirstLetter)
+                                    : SIZE_MAX;
+  if (index >= all_functions().size())
+    return Error{ErrorCode::kCorrupt, "the guest called a host function that is none", 0};
   auto result = all_functions()[index].function(guest, Arguments(guest.js(), arguments, count));
   if (!result.ok()) {
     // Out of memory while copying: the guest's affair, as an exception it sees.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the driver can ask of the host: the functions of its `host` object. The driver hides them from user code, but
-// user code is hostile: every argument is checked.
+// What the driver can ask of the host: the functions of its `host` object. The driver hides them from user code,
+// but user code is hostile: every argument is checked.
 
 #include <cstdint>
 #include <span>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// fs: by path through the sandbox's file system, by descriptor through the WASI table, so that files a program left
-// open are part of what a snapshot keeps.
+// fs: by path through the sandbox's file system, by descriptor through the WASI table, so that files a program
+// left open are part of what a snapshot keeps.
 
 #include <algorithm>
 #include <array>
@@ -48,7 +48,9 @@ std::string_view below_root(std::string_view path) {
   return path.empty() ? "." : path;
 }
 
-bool is_file_descriptor(double number) { return number >= 0 && number <= UINT32_MAX && std::floor(number) == number; }
+bool is_file_descriptor(double number) {
+  return number >= 0 && number <= UINT32_MAX && std::floor(number) == number;
+}
 
 std::uint32_t descriptor(const Arguments& arguments) {
   return is_file_descriptor(arguments.number(0)) ? static_cast<std::uint32_t>(arguments.number(0)) : UINT32_MAX;
@@ -205,8 +207,9 @@ Result<Value> write_at(JavaScriptGuest& guest, const Arguments& arguments) {
 /// Eight numbers; the driver makes a Stats of them.
 Result<Value> stat_value(JavaScriptGuest& guest, const wasi::Stat& stat) {
   const auto ms = [](std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; };
-  const std::array fields = {static_cast<double>(stat.type),  static_cast<double>(stat.size), ms(stat.times.modified),
-                             ms(stat.times.accessed),         ms(stat.times.changed),         static_cast<double>(stat.inode),
+  const std::array fields = {static_cast<double>(stat.type),  static_cast<double>(stat.size),
+                             ms(stat.times.modified),         ms(stat.times.accessed),
+                             ms(stat.times.changed),          static_cast<double>(stat.inode),
                              static_cast<double>(stat.links), static_cast<double>(stat.device)};
   return guest.js().new_array_buffer(std::as_bytes(std::span(fields)));
 }

@@ -35,7 +35,8 @@ Result<Value> is_proxy(JavaScriptGuest& guest, const Arguments& arguments) {
 }
 
 /// One of a proxy's two objects; null for a revoked proxy.
-Result<Value> proxy_part(JavaScriptGuest& guest, Value proxy, const wasm::Function<std::uint64_t(std::uint32_t, std::uint64_t)>& part) {
+Result<Value> proxy_part(JavaScriptGuest& guest, Value proxy,
+                         const wasm::Function<std::uint64_t(std::uint32_t, std::uint64_t)>& part) {
   SW_TRY(const bool is_a_proxy, answer_is_proxy(guest, proxy));
   if (!is_a_proxy) return Value::of(Value::kNull);
   SW_TRY(const std::uint64_t bits, guest.instance().call(part, guest.js().anchors().context, proxy.bits));
@@ -117,20 +118,13 @@ Result<Value> digest(JavaScriptGuest& guest, const Arguments& arguments) {
 }
 
 constexpr std::array kValueFunctions = {
-    HostEntry{"classId", class_id},
-    HostEntry{"isProxy", is_proxy},
-    HostEntry{"proxyTarget", proxy_target},
-    HostEntry{"proxyHandler", proxy_handler},
-    HostEntry{"promiseState", promise_state},
-    HostEntry{"promiseResult", promise_result},
-    HostEntry{"memorySize", memory_size},
-    HostEntry{"memoryUsed", memory_used},
-    HostEntry{"evalScript", eval_script},
-    HostEntry{"utf8Encode", utf8_encode},
-    HostEntry{"utf8Decode", utf8_decode},
-    HostEntry{"utf8Valid", utf8_valid},
-    HostEntry{"randomFill", random_fill},
-    HostEntry{"digest", digest},
+    HostEntry{"classId", class_id},           HostEntry{"isProxy", is_proxy},
+    HostEntry{"proxyTarget", proxy_target},   HostEntry{"proxyHandler", proxy_handler},
+    HostEntry{"promiseState", promise_state}, HostEntry{"promiseResult", promise_result},
+    HostEntry{"memorySize", memory_size},     HostEntry{"memoryUsed", memory_used},
+    HostEntry{"evalScript", eval_script},     HostEntry{"utf8Encode", utf8_encode},
+    HostEntry{"utf8Decode", utf8_decode},     HostEntry{"utf8Valid", utf8_valid},
+    HostEntry{"randomFill", random_fill},     HostEntry{"digest", digest},
 };
 
 }  // namespace

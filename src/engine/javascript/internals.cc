@@ -25,7 +25,8 @@ constexpr std::uint8_t kLexicalFlag = 1 << 7;
 // Flags of a property, as JS_GetOwnProperty reports them.
 constexpr std::uint32_t kConfigurable = 1 << 0;
 constexpr std::uint32_t kWritable = 1 << 1;
-constexpr std::uint32_t kDefineAll = (1 << 8) | (1 << 9) | (1 << 10) | (1 << 13);  // has configurable, writable, enumerable, value
+constexpr std::uint32_t kDefineAll =
+    (1 << 8) | (1 << 9) | (1 << 10) | (1 << 13);  // has configurable, writable, enumerable, value
 
 Error not_found(std::string_view what) {
   return Error{ErrorCode::kInternal, fmt::format("this build of QuickJS hides {}", what), 0};
@@ -87,8 +88,8 @@ Result<std::uint32_t> find_random_state(QuickJs& js) {
   return *found;
 }
 
-/// The list that the interpreter asks when it is asked whether a job is pending: while one waits, making each list of
-/// one element look empty for a moment shows which.
+/// The list that the interpreter asks when it is asked whether a job is pending: while one waits, making each list
+/// of one element look empty for a moment shows which.
 Result<std::uint32_t> find_job_list(QuickJs& js) {
   SW_CHECK_OK(run_quietly(js, "void Promise.resolve().then(() => 1)"));
   std::optional<std::uint32_t> found;
@@ -96,7 +97,8 @@ Result<std::uint32_t> find_job_list(QuickJs& js) {
     const std::uint32_t head = js.anchors().runtime + at;
     const auto element = word<std::uint32_t>(js, head);
     const bool holds_one = element != head && word<std::uint32_t>(js, head + 4) == element &&
-                           word<std::uint32_t>(js, element) == head && word<std::uint32_t>(js, element + 4) == head;
+                           word<std::uint32_t>(js, element) == head &&
+                           word<std::uint32_t>(js, element + 4) == head;
     if (!holds_one) continue;
     const auto set_links = [&](std::uint32_t next) {
       return js.memory().store(head, next) && js.memory().store(head + 4, next);
@@ -128,8 +130,9 @@ Result<CodeLayout> find_code_layout(QuickJs& js) {
     const auto start = word<std::uint32_t>(js, code.payload() + at);
     const auto next = start + kDeclareBytes;
     if (start == 0 || !js.memory().range(start, 2 * kDeclareBytes)) continue;
-    if (word<std::uint8_t>(js, start) == word<std::uint8_t>(js, next) && word<std::uint32_t>(js, start + 1) == first &&
-        word<std::uint32_t>(js, next + 1) == second && word<std::uint8_t>(js, start + kDeclareFlagsAt) == kLexicalFlag &&
+    if (word<std::uint8_t>(js, start) == word<std::uint8_t>(js, next) &&
+        word<std::uint32_t>(js, start + 1) == first && word<std::uint32_t>(js, next + 1) == second &&
+        word<std::uint8_t>(js, start + kDeclareFlagsAt) == kLexicalFlag &&
         word<std::uint8_t>(js, next + kDeclareFlagsAt) == 0) {
       return CodeLayout{at, word<std::uint8_t>(js, start)};
     }
@@ -185,8 +188,8 @@ Result<void> Internals::reseed(QuickJs& js) const {
 }
 
 Result<void> Internals::drop_jobs(QuickJs& js) const {
-  // The jobs' memory is not given back: freeing their values could run the user's finalizers now. It is little, and
-  // only a cell that was stopped leaves any.
+  // The jobs' memory is not given back: freeing their values could run the user's finalizers now. It is little,
+  // and only a cell that was stopped leaves any.
   if (!js.memory().store(job_list_, job_list_) || !js.memory().store(job_list_ + 4, job_list_)) {
     return Error{ErrorCode::kCorrupt, "the list of jobs lies outside the memory", 0};
   }
@@ -196,8 +199,8 @@ Result<void> Internals::drop_jobs(QuickJs& js) const {
 Result<Declarations::Property> Declarations::own_property(QuickJs& js, Value object, std::uint32_t atom) {
   // Flags, then value, getter and setter, each a value.
   const std::uint32_t descriptor = js.anchors().scratch;
-  SW_TRY(const std::int32_t exists, js.instance().call(js.exports().get_own_property, js.anchors().context, descriptor,
-                                                       object.bits, atom));
+  SW_TRY(const std::int32_t exists,
+         js.instance().call(js.exports().get_own_property, js.anchors().context, descriptor, object.bits, atom));
   Property property;
   if (exists <= 0) return property;
   property.exists = true;
@@ -229,8 +232,8 @@ Result<void> Declarations::prepare(QuickJs& js, const Internals& internals, Valu
     }
     if (!is_lexical) continue;
     SW_TRY(const Property on_global, own_property(js, global_object.get(), atom));
-    // A `var` or function of an earlier cell cannot be deleted, but a lexical declaration may hide it once the check
-    // is told that this one is a `var` too. What cannot be written is the language's own (undefined, NaN).
+    // A `var` or function of an earlier cell cannot be deleted, but a lexical declaration may hide it once the
+    // check is told that this one is a `var` too. What cannot be written is the language's own (undefined, NaN).
     if (on_global.exists && (on_global.flags & (kConfigurable | kWritable)) == kWritable &&
         !js.memory().store(at + kDeclareFlagsAt, std::uint8_t{0})) {
       return Error{ErrorCode::kCorrupt, "compiled code lies outside the memory", 0};

@@ -19,23 +19,25 @@ class JavaScript final : public Language {
  public:
   explicit JavaScript(Manifest manifest) : Language(std::move(manifest)) {}
 
-  Result<std::shared_ptr<const wasi::Layout>> make_layout(const std::filesystem::path& /*package*/) const override {
+  Result<std::shared_ptr<const wasi::Layout>> make_layout(
+      const std::filesystem::path& /*package*/) const override {
     return wasi::standard_layout().build();
   }
 
   Result<void> add_imports(wasm::Linker& linker) const override {
     SW_CHECK_OK(linker.define("env", "host_call",
-                              [](wasm::Caller& caller, std::uint32_t name, std::int32_t /*length*/, std::int32_t /*self*/,
-                                 std::uint32_t count, std::uint32_t arguments) {
+                              [](wasm::Caller& caller, std::uint32_t name, std::int32_t /*length*/,
+                                 std::int32_t /*self*/, std::uint32_t count, std::uint32_t arguments) {
                                 return call_host_function(guest_of(caller), name, count, arguments);
                               }));
     SW_CHECK_OK(linker.define("env", "host_interrupt", [](wasm::Caller& caller) {
       return static_cast<std::int32_t>(guest_of(caller).should_interrupt());
     }));
-    SW_CHECK_OK(linker.define("env", "host_promise_rejection",
-                              [](wasm::Caller& caller, std::uint32_t promise, std::uint32_t reason, std::int32_t handled) {
-                                return guest_of(caller).note_rejection(promise, reason, handled != 0);
-                              }));
+    SW_CHECK_OK(
+        linker.define("env", "host_promise_rejection",
+                      [](wasm::Caller& caller, std::uint32_t promise, std::uint32_t reason, std::int32_t handled) {
+                        return guest_of(caller).note_rejection(promise, reason, handled != 0);
+                      }));
     SW_CHECK_OK(linker.define("env", "host_module_normalize",
                               [](wasm::Caller& caller, std::uint32_t base, std::uint32_t name) {
                                 return normalize_module(guest_of(caller), base, name);

@@ -30,7 +30,8 @@ std::string guest_string(const JavaScriptGuest& guest, std::uint32_t address) {
 
 std::string_view without_mark(std::string_view name) {
   const std::size_t at = name.rfind(kMark);
-  return at != std::string_view::npos && name.size() - at == kMark.size() + kMarkDigits ? name.substr(0, at) : name;
+  return at != std::string_view::npos && name.size() - at == kMark.size() + kMarkDigits ? name.substr(0, at)
+                                                                                        : name;
 }
 
 /// 0, with the exception thrown that says why `specifier` cannot be imported.

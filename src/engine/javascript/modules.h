@@ -5,8 +5,8 @@
 // ES modules: where a specifier leads, and the source text behind it.
 //
 // A file's module is named by its path and a mark of its content ("/workspace/a.mjs?v=…"): the interpreter keeps
-// modules by name, so importing a file that was edited loads it anew, while one that was not is the same module. The driver takes the marks out
-// of traces.
+// modules by name, so importing a file that was edited loads it anew, while one that was not is the same module.
+// The driver takes the marks out of traces.
 
 #include <cstdint>
 #include <string>

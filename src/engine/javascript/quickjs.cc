@@ -8,7 +8,9 @@ namespace sw::engine::javascript {
 
 namespace {
 
-Error out_of_memory() { return Error{ErrorCode::kLimitExceeded, "the guest has no memory left for the host's data", 0}; }
+Error out_of_memory() {
+  return Error{ErrorCode::kLimitExceeded, "the guest has no memory left for the host's data", 0};
+}
 Error bad_address() { return Error{ErrorCode::kCorrupt, "the guest gave an address outside its memory", 0}; }
 
 }  // namespace
@@ -20,7 +22,8 @@ Owned::~Owned() {
 
 Result<void> QuickJs::bind(wasm::Instance& instance) {
   instance_ = &instance;
-  const auto find = [&]<class Signature>(wasm::Function<Signature>& function, std::string_view name) -> Result<void> {
+  const auto find = [&]<class Signature>(wasm::Function<Signature>& function,
+                                         std::string_view name) -> Result<void> {
     SW_TRY(function, instance.function<Signature>(name));
     return {};
   };
@@ -121,8 +124,8 @@ Result<void> QuickJs::free_box(std::uint32_t box) { return instance_->call(expor
 
 Result<Value> QuickJs::new_string(std::string_view utf8) {
   SW_TRY(const std::uint32_t address, place(utf8));
-  SW_TRY(const std::uint64_t bits, instance_->call(exports_.new_string, anchors_.context, address,
-                                                   static_cast<std::uint32_t>(utf8.size())));
+  SW_TRY(const std::uint64_t bits,
+         instance_->call(exports_.new_string, anchors_.context, address, static_cast<std::uint32_t>(utf8.size())));
   SW_CHECK_OK(deallocate(address));
   return Value{bits};
 }
@@ -188,8 +191,8 @@ Result<std::span<std::byte>> QuickJs::array_buffer(Value value) {
 
 Result<std::uint32_t> QuickJs::new_atom(std::string_view name) {
   SW_TRY(const std::uint32_t address, place(name));
-  SW_TRY(const std::uint32_t atom, instance_->call(exports_.new_atom, anchors_.context, address,
-                                                   static_cast<std::uint32_t>(name.size())));
+  SW_TRY(const std::uint32_t atom,
+         instance_->call(exports_.new_atom, anchors_.context, address, static_cast<std::uint32_t>(name.size())));
   SW_CHECK_OK(deallocate(address));
   return atom;
 }
@@ -215,7 +218,8 @@ Result<void> QuickJs::set(Value object, std::string_view name, Value value) {
   return {};
 }
 
-Result<Value> QuickJs::compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name, std::int32_t flags) {
+Result<Value> QuickJs::compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name,
+                               std::int32_t flags) {
   SW_TRY(const std::uint64_t bits, instance_->call(exports_.eval, anchors_.context, code,
                                                    static_cast<std::uint32_t>(bytes), file_name, flags));
   return Value{bits};

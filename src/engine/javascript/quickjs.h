@@ -4,8 +4,8 @@
 
 // The interpreter's own functions, called from the host.
 //
-// Failure has two levels. An Error means that the guest is gone (it trapped, was stopped). A JavaScript exception is
-// the value Value::exception(), and the thrown value waits in the interpreter for take_exception.
+// Failure has two levels. An Error means that the guest is gone (it trapped, was stopped). A JavaScript exception
+// is the value Value::exception(), and the thrown value waits in the interpreter for take_exception.
 
 #include <cstdint>
 #include <span>
@@ -122,7 +122,6 @@ class QuickJs {
   Result<void> mark_as_handled(Value promise);
 
  private:
-
   template <class Signature>
   using Function = wasm::Function<Signature>;
   using i32 = std::int32_t;
@@ -134,12 +133,13 @@ class QuickJs {
   struct Exports {
     Function<void()> initialize, run_gc;
     Function<i32()> init;
-    Function<void(u32)> set_max_stack_size, set_interrupt_handler, set_rejection_handler, set_module_loader, free_box,
-        deallocate;
+    Function<void(u32)> set_max_stack_size, set_interrupt_handler, set_rejection_handler, set_module_loader,
+        free_box, deallocate;
     Function<u32()> context, runtime, allocated_size;
     Function<u32(u32)> allocate;
     Function<u64(u32, u32, u32, u32, i32)> eval;
-    Function<u64(u32, u64)> eval_function, throw_value, duplicate, to_string, promise_result, proxy_target, proxy_handler;
+    Function<u64(u32, u64)> eval_function, throw_value, duplicate, to_string, promise_result, proxy_target,
+        proxy_handler;
     Function<u64(u32, u64, u64, i32, u32)> call;
     Function<u64(u32)> get_exception, throw_out_of_memory, new_object, new_error, global_object;
     Function<void(u32, u64)> free_value, mark_as_handled, set_uncatchable;

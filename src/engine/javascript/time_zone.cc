@@ -100,14 +100,16 @@ struct Counts {
 Counts take_header(BigEndian& in) {
   in.skip(20);  // magic, version, reserved
   Counts counts;
-  for (std::size_t* count : {&counts.utc, &counts.standard, &counts.leap, &counts.times, &counts.types, &counts.names}) {
+  for (std::size_t* count :
+       {&counts.utc, &counts.standard, &counts.leap, &counts.times, &counts.types, &counts.names}) {
     *count = static_cast<std::size_t>(in.take(4)) & 0xFFFFF;
   }
   return counts;
 }
 
 /// The moment, in local seconds, at which a rule's day comes in a year.
-std::int64_t local_moment(int year, std::int32_t month, std::int32_t week, std::int32_t weekday, std::int32_t seconds) {
+std::int64_t local_moment(int year, std::int32_t month, std::int32_t week, std::int32_t weekday,
+                          std::int32_t seconds) {
   using namespace std::chrono;
   const auto m = std::chrono::year(year) / std::chrono::month(static_cast<unsigned>(month));
   const std::chrono::weekday day(static_cast<unsigned>(weekday));
@@ -182,10 +184,9 @@ std::int32_t TimeZone::offset_by_rule(const Rule& rule, std::int64_t moment) {
 std::optional<TimeZone> TimeZone::load(std::string_view name) {
   // The name comes from the run's environment: it must not lead anywhere else.
   const bool plain = !name.empty() && name.size() < 64 && name.front() != '/' &&
-                     name.find("..") == std::string_view::npos &&
-                     std::ranges::all_of(name, [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                              c == '-' || c == '+' || c == '/';
+                     name.find("..") == std::string_view::npos && std::ranges::all_of(name, [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                              c == '_' || c == '-' || c == '+' || c == '/';
                      });
   if (!plain) return std::nullopt;
   const std::filesystem::path path = std::filesystem::path(kDatabase) / name;

@@ -45,7 +45,8 @@ struct Value {
       return of(kInt, static_cast<std::uint32_t>(integer));
     }
     // All the NaNs are one, or the bits of some would look like a tag.
-    const std::uint64_t raw = value != value ? std::uint64_t{0x7FF80000} << 32 : std::bit_cast<std::uint64_t>(value);
+    const std::uint64_t raw =
+        value != value ? std::uint64_t{0x7FF80000} << 32 : std::bit_cast<std::uint64_t>(value);
     return {raw - kFloatShift};
   }
 
@@ -58,7 +59,8 @@ struct Value {
   bool is_string() const { return is(kString) || is(kRope); }
   bool is_number() const { return is(kInt) || is(kFloat); }
   double as_number() const {
-    return is(kInt) ? static_cast<double>(static_cast<std::int32_t>(payload())) : std::bit_cast<double>(bits + kFloatShift);
+    return is(kInt) ? static_cast<double>(static_cast<std::int32_t>(payload()))
+                    : std::bit_cast<double>(bits + kFloatShift);
   }
   bool as_bool() const { return payload() != 0; }
 
