@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/bake.h"
 
 namespace sw::engine {
@@ -52,12 +54,22 @@ BakeStatus Engine::status(const Environment& environment, const Language& langua
   return status;
 }
 
-Result<std::unique_ptr<Session>> Engine::start_session() {
+Result<Engine::Parts> Engine::instantiate(std::uint64_t memory_bytes_max) {
   auto guest = language_->make_guest(layout_, environment_.clocks);
-  SW_TRY(auto instance, pre_->instantiate(*guest, {.memory_bytes_max = manifest().memory_bytes_max}));
+  SW_TRY(auto instance, pre_->instantiate(*guest, {.memory_bytes_max = memory_bytes_max}));
   guest->set_instance(*instance);
   SW_CHECK_OK(guest->bind(facts_));
-  return Session::create(std::move(guest), std::move(instance), environment_.watchdog);
+  return Parts{std::move(guest), std::move(instance)};
+}
+
+Result<std::unique_ptr<Session>> Engine::start_session() {
+  SW_TRY(Parts parts, instantiate(manifest().memory_bytes_max));
+  return Session::create(std::move(parts.guest), std::move(parts.instance), environment_.watchdog);
+}
+
+Result<std::unique_ptr<Session>> Engine::restore_session(const SavedSession& saved) {
+  SW_TRY(Parts parts, instantiate(std::max(manifest().memory_bytes_max, saved.memory_bytes)));
+  return Session::restore(std::move(parts.guest), std::move(parts.instance), environment_.watchdog, saved);
 }
 
 Result<Outcome> StatelessRunner::run(const RunRequest& request, wasi::OutputSink& output) {

@@ -55,7 +55,16 @@ class Engine {
   /// A fresh interpreter, as the image has it.
   Result<std::unique_ptr<Session>> start_session();
 
+  /// One that goes on from a saved state of this build.
+  Result<std::unique_ptr<Session>> restore_session(const SavedSession& saved);
+
  private:
+  struct Parts {
+    std::unique_ptr<Guest> guest;
+    std::unique_ptr<wasm::Instance> instance;
+  };
+  Result<Parts> instantiate(std::uint64_t memory_bytes_max);
+
   Engine(const Environment& environment, std::unique_ptr<Language> language, std::string build);
 
   Environment environment_;

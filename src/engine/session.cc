@@ -5,6 +5,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace sw::engine {
 
 namespace {
@@ -39,6 +42,31 @@ Ending ending_of(StopReason reason) {
 
 std::string memory_message(const wasm::Instance& instance) {
   return fmt::format("memory limit of {} MiB reached", instance.memory_bytes_max() >> 20);
+}
+
+/// The fixed part of SessionState::host; the descriptor table follows.
+struct HostState {
+  std::uint64_t version = 1;
+  std::uint64_t cells = 0;
+  std::uint64_t monotonic_ns = 0;
+};
+
+// A saved clock further ahead than this is damage, not time.
+constexpr std::uint64_t kClockAheadMaxNs = std::uint64_t{1} << 62;
+
+Bytes encode(const HostState& state, BytesView descriptors) {
+  Bytes bytes(sizeof state);
+  std::memcpy(bytes.data(), &state, sizeof state);
+  bytes.insert(bytes.end(), descriptors.begin(), descriptors.end());
+  return bytes;
+}
+
+Result<HostState> decode(BytesView bytes) {
+  HostState state;
+  if (bytes.size() < sizeof state) return Error{ErrorCode::kCorrupt, "a saved session is cut short", 0};
+  std::memcpy(&state, bytes.data(), sizeof state);
+  if (state.version != 1 || state.cells == 0) return Error{ErrorCode::kCorrupt, "not a saved session", 0};
+  return state;
 }
 
 }  // namespace
@@ -83,12 +111,11 @@ Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output)
   run.cancellation = cancellation_.get();
   if (request.limits.output_bytes_max != 0) run.limits.output_bytes_max = request.limits.output_bytes_max;
   else run.limits.output_bytes_max = UINT64_MAX;
-  if (cells_ == 0) {
-    SW_CHECK_OK(guest_->wasi().start_run(std::move(run)));
-    SW_CHECK_OK(guest_->after_restore());
-  } else {
-    SW_CHECK_OK(guest_->wasi().continue_run(std::move(run)));
-  }
+  run.monotonic_offset_ns = monotonic_offset_ns_;
+  if (cells_ == 0) SW_CHECK_OK(guest_->wasi().start_run(std::move(run)));
+  else SW_CHECK_OK(guest_->wasi().continue_run(std::move(run)));
+  if (fresh_) SW_CHECK_OK(guest_->after_restore());
+  fresh_ = false;
   ++cells_;
   return {};
 }
@@ -163,8 +190,43 @@ void Session::finish() {
   (void)guest_->finish();
 }
 
+Result<SessionState> Session::capture() {
+  if (const std::string reason = instance_->reason_not_at_rest(); !reason.empty()) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("the session cannot be saved: {}", reason), 0};
+  }
+  SessionState state;
+  SW_TRY(Bytes descriptors, guest_->wasi().descriptors().serialize(guest_->wasi().files()));
+  state.host = encode({.cells = cells_, .monotonic_ns = guest_->wasi().monotonic_ns()}, descriptors);
+  SW_CHECK_OK(instance_->dirty_pages(state.changed));
+  state.memory = instance_->memory().bytes();
+  state.image = instance_->image();
+  return state;
+}
+
+Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
+                                                  std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog,
+                                                  const SavedSession& saved) {
+  SW_TRY(const HostState host, decode(saved.host));
+  SW_CHECK_OK(instance->grow_memory_to(saved.memory_bytes));
+  SW_CHECK_OK(saved.fill(instance->memory().bytes()));
+  SW_TRY(auto session, create(std::move(guest), std::move(instance), watchdog));
+  wasi::Wasi& wasi = session->guest_->wasi();
+  wasi::RunOptions run;
+  run.workspace = saved.workspace;
+  SW_CHECK_OK(wasi.start_run(std::move(run)));
+  SW_CHECK_OK(wasi.descriptors().deserialize(saved.host.subspan(sizeof(HostState)), wasi.files()));
+  session->cells_ = host.cells;
+  // The guest's clock goes on from where it was, or further on if this machine's is ahead; never back.
+  const std::uint64_t now = wasi.monotonic_ns();
+  session->monotonic_offset_ns_ =
+      host.monotonic_ns > now ? static_cast<std::int64_t>(std::min(host.monotonic_ns - now, kClockAheadMaxNs)) : 0;
+  return session;
+}
+
 wasm::ResetStats Session::reset() {
   cells_ = 0;
+  fresh_ = true;
+  monotonic_offset_ns_ = 0;
   return instance_->reset();
 }
 

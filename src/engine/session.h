@@ -4,10 +4,14 @@
 
 // One interpreter that runs cells one after another, its state kept between them.
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/cancellation.h"
+#include "base/files.h"
 #include "base/result.h"
 #include "engine/language.h"
 #include "engine/outcome.h"
@@ -17,6 +21,27 @@
 
 namespace sw::engine {
 
+/// What a session is, between two cells: its memory, as the image with pages changed, and a few tables of the
+/// host. The views are of the live session and last until its next cell.
+struct SessionState {
+  BytesView memory;
+  BytesView image;
+  /// Pages of `memory` that may differ from `image` (beyond its end: from zero).
+  std::vector<wasm::PageRange> changed;
+  /// Open files, clock, counters; docs/formats/session.md.
+  Bytes host;
+};
+
+/// A saved session's parts, for starting one that goes on where it was.
+struct SavedSession {
+  std::uint64_t memory_bytes = 0;
+  /// Writes the saved pages into memory that holds the image, and zeros beyond it.
+  std::function<Result<void>(std::span<std::byte> memory)> fill;
+  BytesView host;
+  /// The files open files refer to.
+  std::shared_ptr<wasi::Tree> workspace;
+};
+
 /// Threads: one at a time, on a thread with room for a guest's stack (wasm::run_on_guest_thread).
 class Session final : private Stoppable {
  public:
@@ -24,6 +49,15 @@ class Session final : private Stoppable {
   static Result<std::unique_ptr<Session>> create(std::unique_ptr<Guest> guest,
                                                  std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog);
   ~Session() override;
+
+  /// The same, from a saved state: variables, functions, open files and half-consumed generators go on. Random
+  /// generators differ from those of every other session restored from the state.
+  static Result<std::unique_ptr<Session>> restore(std::unique_ptr<Guest> guest,
+                                                  std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog,
+                                                  const SavedSession& saved);
+
+  /// Errors: kInvalidArgument when the session cannot be used any more, or its memory is not its whole state.
+  Result<SessionState> capture();
 
   /// Runs one cell; output goes to `output` as it is printed. Errors raised by the code and limits are part of the
   /// outcome; an Error means that the host failed.
@@ -58,6 +92,8 @@ class Session final : private Stoppable {
   Watchdog& watchdog_;
   RunLimits limits_;  // of the last cell
   std::uint64_t cells_ = 0;
+  bool fresh_ = true;  // the next cell is the first since the interpreter came out of an image or a saved state
+  std::int64_t monotonic_offset_ns_ = 0;
 };
 
 }  // namespace sw::engine

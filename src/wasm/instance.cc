@@ -144,6 +144,8 @@ MemoryView Instance::memory() const {
   return MemoryView(std::span(state_->slot->base(), state_->slot->size()));
 }
 
+BytesView Instance::image() const { return state_->slot ? state_->slot->image() : BytesView{}; }
+
 std::uint64_t Instance::memory_bytes_max() const { return state_->slot ? state_->slot->bytes_max() : 0; }
 void Instance::set_memory_bytes_max(std::uint64_t bytes) {
   if (state_->slot) state_->slot->set_bytes_max(bytes);

@@ -92,6 +92,8 @@ class Instance {
 
   HostState& host() const;
   MemoryView memory() const;
+  /// What the memory holds at rest; empty without an image.
+  BytesView image() const;
   std::uint64_t memory_bytes_max() const;
   /// Takes effect at the next growth; a memory that is already larger stays.
   void set_memory_bytes_max(std::uint64_t bytes);

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A session saved between two cells goes on in another instance exactly where it was.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/all_languages.h"
+#include "engine/engine.h"
+#include "wasm/guest_thread.h"
+
+namespace sw::engine {
+namespace {
+
+struct Programs {
+  std::string define;                                    ///< run before saving
+  std::vector<std::pair<std::string, std::string>> use;  ///< after restoring: code and the value's text
+  std::string random;                                    ///< a value that must differ in every restored copy
+};
+
+const std::map<std::string, Programs>& programs() {
+  static const std::map<std::string, Programs> all = {
+      {"python",
+       {.define = R"(
+import time, re, sqlite3, numpy as np, pandas as pd
+x = 41
+def inc(n): return x + n
+class Box:
+    def __init__(self, v): self.v = v
+box = Box([1, 2])
+f = open('/workspace/log.txt', 'w'); f.write('one\n')
+gen = (i * i for i in range(5)); next(gen); next(gen)
+it = iter([1, 2, 3]); next(it)
+make = lambda k: (lambda v: v + k)
+closure = make(10)
+big = np.arange(1_000_000, dtype='int64'); big[-1] = 7
+frame = pd.DataFrame({'a': [1, 2]})
+db = sqlite3.connect(':memory:'); db.execute('create table t(a)'); db.execute('insert into t values (5)')
+pattern = re.compile('a+')
+t0, m0 = time.time(), time.monotonic()
+big_bytes = bytearray(40 << 20); big_bytes[-1] = 9)",
+        .use = {{"inc(1)", "42"},
+                {"str(box.v)", "'[1, 2]'"},
+                {"next(gen), next(it), closure(1)", "(4, 2, 11)"},
+                {"int(big[-1]), int(big[5]), int(frame.a.sum())", "(7, 5, 3)"},
+                {"db.execute('select a from t').fetchone(), pattern.match('aab').end()", "((5,), 2)"},
+                {"len(big_bytes), big_bytes[-1], big_bytes[12345]", "(41943040, 9, 0)"},
+                {"time.monotonic() >= m0, time.time() >= t0", "(True, True)"},
+                {"f.write('two\\n'); f.flush(); open('/workspace/log.txt').read()", "'one\\ntwo\\n'"},
+                {"more = bytearray(8 << 20); del big_bytes; len(bytearray(60 << 20))", "62914560"}},
+        .random = "import random, uuid, secrets, numpy as np\n"
+                  "str((random.random(), uuid.uuid4(), secrets.token_hex(4), np.random.rand(), "
+                  "np.random.default_rng().random()))"}},
+      {"javascript",
+       {.define = R"(
+let x = 41; const c = 3; var v = 4;
+function inc(n) { return x + n }
+class Box { #v = [1, 2]; get v() { return this.#v } }
+const box = new Box();
+const descriptor = fs.openSync("/workspace/log.txt", "w"); fs.writeSync(descriptor, "one\n");
+function* count() { for (let i = 0; ; i++) yield i * i }
+const gen = count(); gen.next(); gen.next();
+const closure = (k => w => w + k)(10);
+const big = new Float64Array(1e6); big[big.length - 1] = 7;
+const map = new Map([["k", new Set([1])]]);
+let later = "no"; const pending = new Promise(done => { globalThis.finish = done }); pending.then(w => { later = w });
+const t0 = Date.now(), p0 = performance.now(); undefined)",
+        .use = {{"inc(1)", "42"},
+                {"String(box.v) + c + v", "'1,234'"},
+                {"[gen.next().value, closure(1)].join()", "'4,11'"},
+                {"[big.at(-1), big.length, map.get('k').size].join()", "'7,1000000,1'"},
+                {"finish('yes'); await 0; later", "'yes'"},
+                {"performance.now() >= p0 && Date.now() >= t0", "true"},
+                {"fs.writeSync(descriptor, 'two\\n'); fs.readFileSync('/workspace/log.txt', 'utf8').length", "8"},
+                {"new Uint8Array(20e6).length", "20000000"}},
+        .random = "`${Math.random()} ${crypto.randomUUID()} ${crypto.getRandomValues(new Uint32Array(2))}`"}},
+  };
+  return all;
+}
+
+/// A saved state with nothing of the session it came from.
+struct Saved {
+  std::uint64_t memory_bytes = 0;
+  std::vector<std::pair<std::size_t, Bytes>> pages;
+  Bytes host;
+};
+
+Saved save(Session& session) {
+  const SessionState state = session.capture().value();
+  Saved saved{.memory_bytes = state.memory.size(), .pages = {}, .host = state.host};
+  for (const wasm::PageRange& range : state.changed) {
+    const BytesView bytes = state.memory.subspan(range.begin, range.end - range.begin);
+    saved.pages.emplace_back(range.begin, Bytes(bytes.begin(), bytes.end()));
+  }
+  return saved;
+}
+
+std::unique_ptr<Session> restore(Engine& engine, const Saved& saved,
+                                 const std::shared_ptr<wasi::Tree>& workspace) {
+  return engine
+      .restore_session({.memory_bytes = saved.memory_bytes,
+                        .fill = [&](std::span<std::byte> memory) -> Result<void> {
+                          for (const auto& [at, bytes] : saved.pages)
+                            std::ranges::copy(bytes, memory.begin() + static_cast<std::ptrdiff_t>(at));
+                          return {};
+                        },
+                        .host = saved.host,
+                        .workspace = workspace})
+      .value();
+}
+
+class Restore : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<wasm::Engine> wasm_ = wasm::Engine::create({}).value();
+  ArtifactCache cache_ = ArtifactCache::open(default_cache_folder()).value();
+  Watchdog watchdog_;
+  wasi::SystemClocks clocks_;
+  std::shared_ptr<Engine> engine_ =
+      Engine::load({*wasm_, cache_, watchdog_, clocks_}, find_language(GetParam()).value(),
+                   [](std::string_view, std::chrono::seconds) {})
+          .value();
+  std::shared_ptr<wasi::Tree> workspace_ = std::make_shared<wasi::Tree>(wasi::TreeLimits{}, clocks_.realtime_ns());
+  const Programs& code_ = programs().at(GetParam());
+
+  std::string value_of(Session& session, const std::string& code) {
+    RunRequest request;
+    request.code = code;
+    request.workspace = workspace_;
+    request.limits.wall_max = std::chrono::minutes(2);
+    wasi::BufferSink sink;
+    const auto outcome = session.execute(request, sink);
+    if (!outcome.ok()) return "host: " + outcome.error().message;
+    if (outcome->error) return outcome->error->name + ": " + outcome->error->message;
+    return outcome->value ? outcome->value->text : "";
+  }
+
+  void on_guest_thread(const std::function<void()>& body) {
+    ASSERT_TRUE(wasm::run_on_guest_thread(wasm_->options(), body).ok());
+  }
+};
+
+TEST_P(Restore, EverythingGoesOnInAnotherInstance) {
+  on_guest_thread([&] {
+    auto session = engine_->start_session().value();
+    ASSERT_EQ(value_of(*session, code_.define), "");
+    for (const auto& [code, value] : code_.use) {
+      // Each step in an instance of its own: five and more generations of saving and restoring.
+      const Saved saved = save(*session);
+      session.reset();
+      session = restore(*engine_, saved, workspace_);
+      EXPECT_EQ(value_of(*session, code), value) << code;
+    }
+  });
+}
+
+TEST_P(Restore, RandomNumbersDifferInEveryCopy) {
+  on_guest_thread([&] {
+    auto session = engine_->start_session().value();
+    const std::string original = value_of(*session, code_.random);
+    const Saved saved = save(*session);
+    std::vector<std::string> seen = {original};
+    for (int i = 0; i < 3; ++i) seen.push_back(value_of(*restore(*engine_, saved, workspace_), code_.random));
+    std::ranges::sort(seen);
+    EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end()) << ::testing::PrintToString(seen);
+  });
+}
+
+TEST_P(Restore, ADamagedHostStateIsAnError) {
+  on_guest_thread([&] {
+    auto session = engine_->start_session().value();
+    value_of(*session, code_.define);
+    const Saved saved = save(*session);
+    for (std::size_t length = 0; length < saved.host.size(); ++length) {
+      const auto restored =
+          engine_->restore_session({.memory_bytes = saved.memory_bytes,
+                                    .fill = [](std::span<std::byte>) -> Result<void> { return {}; },
+                                    .host = BytesView(saved.host).first(length),
+                                    .workspace = workspace_});
+      EXPECT_FALSE(restored.ok()) << length;
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Languages, Restore, ::testing::Values("javascript", "python"),
+                         [](const auto& param_info) { return param_info.param; });
+
+}  // namespace
+}  // namespace sw::engine
