@@ -241,10 +241,11 @@ TYPED_TEST(StorageContract, AScanStopsWhereItIsToldAndPassesErrorsOn) {
   std::string seen;
   const auto scan = [&](Result<Scan> at_b) {
     return object.read([&](Reader& reader) {
-      return reader.scan({1, "", ""}, Order::kAscending, [&](std::string_view key, BytesView value) -> Result<Scan> {
-        seen += std::string(key) + "=" + std::string(as_text(value)) + " ";
-        return key == "b" ? at_b : Result<Scan>(Scan::kContinue);
-      });
+      return reader.scan({1, "", ""}, Order::kAscending,
+                         [&](std::string_view key, BytesView value) -> Result<Scan> {
+                           seen += std::string(key) + "=" + std::string(as_text(value)) + " ";
+                           return key == "b" ? at_b : Result<Scan>(Scan::kContinue);
+                         });
     });
   };
   EXPECT_TRUE(scan(Scan::kStop).ok());
@@ -285,10 +286,11 @@ TYPED_TEST(StorageContract, ValuesOfEverySizeComeBackAndTellTheirLength) {
     EXPECT_EQ(this->get(object, "key"), value) << size;
     ASSERT_TRUE(object
                     .read([&](Reader& reader) {
-                      return reader.scan_keys({1, "", ""}, Order::kAscending, [&](std::string_view, std::size_t bytes) {
-                        EXPECT_EQ(bytes, size);
-                        return Result<Scan>(Scan::kContinue);
-                      });
+                      return reader.scan_keys({1, "", ""}, Order::kAscending,
+                                              [&](std::string_view, std::size_t bytes) {
+                                                EXPECT_EQ(bytes, size);
+                                                return Result<Scan>(Scan::kContinue);
+                                              });
                     })
                     .ok());
   }
@@ -329,7 +331,10 @@ TYPED_TEST(StorageContract, ErasesRowsAndRanges) {
                   })
                   .ok());
   EXPECT_EQ(this->keys(object, {1, "", ""}), "b e ");
-  ASSERT_TRUE(object.transact([](Transaction& transaction) { return transaction.erase_range({1, "c", ""}); }).ok());
+  ASSERT_TRUE(object.transact([](Transaction& transaction) {
+                      return transaction.erase_range({1, "c", ""});
+                    })
+                  .ok());
   EXPECT_EQ(this->keys(object, {1, "", ""}), "b ");
   EXPECT_EQ(this->keys(object, {2, "", ""}), "b ");
 }
@@ -350,9 +355,9 @@ TYPED_TEST(StorageContract, AlarmsAreListedByTimeAndSurviveARestart) {
 TYPED_TEST(StorageContract, AnAlarmMovesBothWaysAndGoes) {
   ObjectStorage& object = this->open({"a", "x"});
   ASSERT_TRUE(this->set_alarm(this->open({"a", "y"}), at(50)).ok());
-  const std::pair<std::optional<Time>, const char*> steps[] = {
-      {at(100), "y@50 x@100 "}, {at(10), "x@10 y@50 "}, {at(70), "y@50 x@70 "},
-      {std::nullopt, "y@50 "},  {at(-5), "x@-5 y@50 "}, {at(60), "y@50 x@60 "}};
+  const std::pair<std::optional<Time>, const char*> steps[] = {{at(100), "y@50 x@100 "}, {at(10), "x@10 y@50 "},
+                                                               {at(70), "y@50 x@70 "},   {std::nullopt, "y@50 "},
+                                                               {at(-5), "x@-5 y@50 "},   {at(60), "y@50 x@60 "}};
   for (const auto& [time, expected] : steps) {
     ASSERT_TRUE(this->set_alarm(object, time).ok());
     EXPECT_EQ(this->due(Time::max()), expected);
@@ -452,7 +457,8 @@ TYPED_TEST(StorageContract, AnObjectOfANewerProgramIsRefusedAndLeftAsItIs) {
   const auto refused = this->put(older, "key", "y");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_NE(refused.error().message.find("a/1 has schema version 3"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("a/1 has schema version 3"), std::string::npos)
+      << refused.error().message;
   EXPECT_EQ(this->get(older, "key").substr(0, 16), "invalid argument");
   ObjectStorage& newer = this->open({"a", "1"}, counting_schema(3));
   EXPECT_EQ(this->get(newer, "key"), "x");
@@ -553,7 +559,8 @@ TYPED_TEST(StorageContract, AgreesWithAMapOverRandomSteps) {
     const auto done = object->transact([&](Transaction& transaction) -> Result<void> {
       for (unsigned i = random() % 4; i > 0; --i) {
         const std::string key = std::to_string(random() % 30);
-        const std::string value = repeated(static_cast<char>('a' + random() % 26), random() % 3 * (random() % 4000));
+        const std::string value =
+            repeated(static_cast<char>('a' + random() % 26), random() % 3 * (random() % 4000));
         if (random() % 3 != 0) {
           SW_CHECK_OK(transaction.put(1, key, as_bytes(value)));
           next[key] = value;
@@ -569,10 +576,11 @@ TYPED_TEST(StorageContract, AgreesWithAMapOverRandomSteps) {
     std::map<std::string, std::string> stored;
     ASSERT_TRUE(object
                     ->read([&](Reader& reader) {
-                      return reader.scan({1, "", ""}, Order::kAscending, [&](std::string_view key, BytesView value) {
-                        stored.emplace(key, as_text(value));
-                        return Result<Scan>(Scan::kContinue);
-                      });
+                      return reader.scan({1, "", ""}, Order::kAscending,
+                                         [&](std::string_view key, BytesView value) {
+                                           stored.emplace(key, as_text(value));
+                                           return Result<Scan>(Scan::kContinue);
+                                         });
                     })
                     .ok());
     ASSERT_EQ(stored, model) << "step " << step;

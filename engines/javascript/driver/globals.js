@@ -5,8 +5,8 @@
 const nativeAtob = globalThis.atob, nativeBtoa = globalThis.btoa;
 
 class Performance extends EventTarget {
-  now() { return host.now() - host.runStart(); }
-  get timeOrigin() { return dateNow() - (host.now() - host.runStart()); }
+  now() { return host.now() - host.start(); }
+  get timeOrigin() { return dateNow() - (host.now() - host.start()); }
   mark(name) { return { name: `${name}`, entryType: 'mark', startTime: this.now(), duration: 0 }; }
   measure(name) { return { name: `${name}`, entryType: 'measure', startTime: 0, duration: this.now() }; }
   toJSON() { return { timeOrigin: this.timeOrigin }; }

@@ -149,12 +149,12 @@ function makeProcess() {
       if (n < 0) { --s; n += 1e9; }
       return [s, n];
     },
-    uptime() { return (host.now() - host.runStart()) / 1000; },
+    uptime() { return (host.now() - host.start()) / 1000; },
     memoryUsage() {
       const size = host.memorySize(), used = host.memoryUsed();
       return { rss: size, heapTotal: size, heapUsed: used, external: 0, arrayBuffers: 0 };
     },
-    cpuUsage() { return { user: mathRound((host.now() - host.runStart()) * 1000), system: 0 }; },
+    cpuUsage() { return { user: mathRound((host.now() - host.start()) * 1000), system: 0 }; },
     umask() { return 0o22; },
     getuid() { return 0; },
     getgid() { return 0; },

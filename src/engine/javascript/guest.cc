@@ -77,6 +77,10 @@ Result<std::optional<std::string>> JavaScriptGuest::ask(Entry entry, std::span<c
 
 // --- a cell
 
+std::uint64_t JavaScriptGuest::start_ns() const {
+  return std::uint64_t{state_word(kStartWords + 4)} << 32 | state_word(kStartWords);
+}
+
 Result<void> JavaScriptGuest::after_restore() {
   cwd_ = kWorkspace;
   main_ = Value::undefined();
@@ -91,13 +95,15 @@ Result<void> JavaScriptGuest::after_restore() {
 Result<void> JavaScriptGuest::begin(const RunRequest& request) {
   env_ = request.env;
   args_ = request.args;
-  run_start_ns_ = wasi().monotonic_ns();
   exit_code_.reset();
   exited_.reset();
   answering_ = false;
   main_rejection_handled_ = false;
   if (state_word(kUsedWord) == 0) {
     set_state_word(kUsedWord, 1);
+    const std::uint64_t now = wasi().monotonic_ns();
+    set_state_word(kStartWords, static_cast<std::uint32_t>(now));
+    set_state_word(kStartWords + 4, static_cast<std::uint32_t>(now >> 32));
     return {};
   }
   disarm(kArmTimers);

@@ -59,7 +59,9 @@ class JavaScriptGuest final : public Guest {
   wasm::MemoryView memory() const { return js_.memory(); }
   const std::vector<std::pair<std::string, std::string>>& env() const { return env_; }
   const std::vector<std::string>& args() const { return args_; }
-  std::uint64_t run_start_ns() const { return run_start_ns_; }
+  /// When the context's first cell began, by its monotonic clock; kept in the guest, so that it survives a
+  /// restore.
+  std::uint64_t start_ns() const;
   const TimeZone& time_zone() const { return time_zone_; }
 
   const std::string& cwd() const { return cwd_; }
@@ -102,8 +104,9 @@ class JavaScriptGuest final : public Guest {
   };
 
   // Words of the state that lies in the guest's memory, so that it is part of a snapshot.
-  static constexpr std::uint32_t kArmedWord = 0;  ///< bits below
-  static constexpr std::uint32_t kUsedWord = 4;   ///< 1 once a cell ran
+  static constexpr std::uint32_t kArmedWord = 0;   ///< bits below
+  static constexpr std::uint32_t kUsedWord = 4;    ///< 1 once a cell ran
+  static constexpr std::uint32_t kStartWords = 8;  ///< 64 bits: see start_ns
   // The driver's own numbers, in timers.js and process.js.
   static constexpr std::uint32_t kArmTimers = 1;
   static constexpr std::uint32_t kArmTicks = 2;
@@ -168,7 +171,6 @@ class JavaScriptGuest final : public Guest {
   // Of the run in progress.
   std::vector<std::pair<std::string, std::string>> env_;
   std::vector<std::string> args_;
-  std::uint64_t run_start_ns_ = 0;
   TimeZone time_zone_;
   std::string cwd_ = "/workspace";
   Value main_ = Value::undefined();  // the cell's own promise

@@ -54,8 +54,8 @@ Result<Value> now(JavaScriptGuest& guest, const Arguments&) {
   return Value::number(milliseconds(guest.wasi().monotonic_ns()));
 }
 
-Result<Value> run_start(JavaScriptGuest& guest, const Arguments&) {
-  return Value::number(milliseconds(guest.run_start_ns()));
+Result<Value> start(JavaScriptGuest& guest, const Arguments&) {
+  return Value::number(milliseconds(guest.start_ns()));
 }
 
 Result<Value> arm(JavaScriptGuest& guest, const Arguments& arguments) {
@@ -101,7 +101,7 @@ constexpr std::array kRunFunctions = {
     HostEntry{"write", write},
     HostEntry{"writeBytes", write_bytes},
     HostEntry{"now", now},
-    HostEntry{"runStart", run_start},
+    HostEntry{"start", start},
     HostEntry{"arm", arm},
     HostEntry{"environment", environment},
     HostEntry{"argumentList", argument_list},

@@ -31,7 +31,7 @@ struct Entry {
 }  // namespace
 
 struct MemoryDisk::State {
-  std::mutex mutex;                                  // guards all below
+  std::mutex mutex;                                      // guards all below
   std::map<ObjectName, std::shared_ptr<Entry>> entries;  // shared with the handles, which may outlive a removal
   std::uint64_t generations = 0;
   std::optional<Error> failure;
@@ -120,9 +120,8 @@ class MemoryTransaction final : public Transaction {
  private:
   std::pair<Rows::iterator, Rows::iterator> bounds(const Range& range) {
     const auto first = content_.rows.lower_bound({range.table, range.from});
-    auto last = range.to.empty()
-                    ? content_.rows.upper_bound({range.table, std::string(kKeyBytesMax + 1, '\xff')})
-                    : content_.rows.lower_bound({range.table, range.to});
+    auto last = range.to.empty() ? content_.rows.upper_bound({range.table, std::string(kKeyBytesMax + 1, '\xff')})
+                                 : content_.rows.lower_bound({range.table, range.to});
     if (!range.to.empty() && range.to < range.from) last = first;
     return {first, last};
   }
@@ -188,11 +187,12 @@ class MemoryObject final : public ObjectStorage {
   Result<void> upgrade(MemoryTransaction& transaction) const {
     std::size_t& version = transaction.content().schema;
     if (version > schema_.steps.size()) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("{} has schema version {}, and this program knows versions up to {}: a newer program "
-                               "wrote it",
-                               to_string(name_), version, schema_.steps.size()),
-                   0};
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("{} has schema version {}, and this program knows versions up to {}: a newer program "
+                      "wrote it",
+                      to_string(name_), version, schema_.steps.size()),
+          0};
     }
     for (; version < schema_.steps.size(); ++version) {
       auto done = schema_.steps[version](transaction);
@@ -273,8 +273,7 @@ class MemoryStorage final : public Storage {
       const std::optional<Time>& alarm = entry->content.alarm;
       if (alarm && *alarm <= until) due.push_back({name, *alarm});
     }
-    std::stable_sort(due.begin(), due.end(),
-                     [](const DueAlarm& a, const DueAlarm& b) { return a.time < b.time; });
+    std::stable_sort(due.begin(), due.end(), [](const DueAlarm& a, const DueAlarm& b) { return a.time < b.time; });
     if (due.size() > count_max) due.resize(count_max);
     return due;
   }

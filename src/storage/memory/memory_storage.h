@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Storage that lasts as long as its MemoryDisk: for tests, and for engines that are tried out without a data folder.
+// Storage that lasts as long as its MemoryDisk: for tests, and for engines that are tried out without a data
+// folder.
 
 #include <memory>
 

@@ -87,8 +87,9 @@ Result<std::optional<Catalog::Entry>> Catalog::find(const ObjectName& name) {
 Result<std::vector<Catalog::Entry>> Catalog::list(std::string_view class_name, std::string_view after_id,
                                                   std::size_t count_max) {
   const std::lock_guard lock(mutex_);
-  SW_TRY(Statement select, connection_->prepare("SELECT file, class, id, confirmed, alarm FROM object"
-                                                " WHERE class = ?1 AND id > ?2 AND confirmed ORDER BY id LIMIT ?3"));
+  SW_TRY(Statement select,
+         connection_->prepare("SELECT file, class, id, confirmed, alarm FROM object"
+                              " WHERE class = ?1 AND id > ?2 AND confirmed ORDER BY id LIMIT ?3"));
   select.bind(1, class_name).bind(2, after_id).bind(3, static_cast<std::int64_t>(count_max));
   return entries(select);
 }
@@ -102,8 +103,9 @@ Result<std::vector<Catalog::Entry>> Catalog::unconfirmed() {
 
 Result<std::vector<Catalog::Entry>> Catalog::all() {
   const std::lock_guard lock(mutex_);
-  SW_TRY(Statement select,
-         connection_->prepare("SELECT file, class, id, confirmed, alarm FROM object WHERE confirmed ORDER BY file"));
+  SW_TRY(
+      Statement select,
+      connection_->prepare("SELECT file, class, id, confirmed, alarm FROM object WHERE confirmed ORDER BY file"));
   return entries(select);
 }
 

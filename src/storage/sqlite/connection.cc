@@ -35,7 +35,8 @@ Error error_of(sqlite3* handle, int code, const std::filesystem::path& path) {
   const ErrorCode kind = code_of(code);
   const char* what = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
   const int system_error = handle != nullptr ? sqlite3_system_errno(handle) : 0;
-  std::string message = fmt::format("{}{}: {}", path.native(), kind == ErrorCode::kCorrupt ? " is damaged" : "", what);
+  std::string message =
+      fmt::format("{}{}: {}", path.native(), kind == ErrorCode::kCorrupt ? " is damaged" : "", what);
   if (kind == ErrorCode::kUnavailable && system_error != 0) {
     message = errno_error(system_error, message).message;
   }

@@ -26,7 +26,8 @@ constexpr std::string_view kSuffix = ".sqlite";
 // So that the entry of a new folder survives power loss.
 Result<void> sync_folder(const fs::path& path) {
   const UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0) return errno_error(errno, fmt::format("cannot sync {}", path.native()));
+  if (!folder || ::fsync(folder.get()) != 0)
+    return errno_error(errno, fmt::format("cannot sync {}", path.native()));
   return {};
 }
 

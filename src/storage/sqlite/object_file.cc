@@ -30,7 +30,8 @@ std::size_t padded_size(std::size_t key_bytes, std::size_t value_bytes, std::siz
   if (value_bytes <= kUnpaddedBytesMax || value_bytes > kPaddedBytesMax) return value_bytes;
   const std::size_t others = key_bytes + kRowHeaderBytes;
   const std::size_t in_leaf = others < kLeafBytes ? kLeafBytes - others : 0;
-  const std::size_t pages = value_bytes > in_leaf ? (value_bytes - in_leaf + kOverflowBytes - 1) / kOverflowBytes : 0;
+  const std::size_t pages =
+      value_bytes > in_leaf ? (value_bytes - in_leaf + kOverflowBytes - 1) / kOverflowBytes : 0;
   const std::size_t size = std::max(value_bytes, in_leaf + pages * kOverflowBytes);
   // A value that got a little shorter keeps its pages; those that stay all zero are not written again.
   const std::size_t slack = std::max(size / 4, 2 * kOverflowBytes);
@@ -121,7 +122,8 @@ Result<void> prepare_new_database(Connection& connection) {
 Result<void> configure(Connection& connection) {
   // FULL: a commit is on disk when it returns. Deleted content is overwritten where its page is written anyway.
   return connection.execute(
-      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = FAST; PRAGMA cache_size = -512;"
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = FAST; PRAGMA cache_size = "
+      "-512;"
       "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 2097152; PRAGMA cell_size_check = ON;"
       "PRAGMA trusted_schema = OFF");
 }
@@ -166,7 +168,8 @@ Result<std::unique_ptr<ObjectFile>> ObjectFile::in_memory() {
 
 Result<void> ObjectFile::initialize(const ObjectName& name) {
   SW_CHECK_OK(migrate(*connection_, object_file_formats()));
-  SW_TRY(Statement insert, connection_->prepare("INSERT INTO self (one, class, id, schema) VALUES (1, ?1, ?2, 0)"));
+  SW_TRY(Statement insert,
+         connection_->prepare("INSERT INTO self (one, class, id, schema) VALUES (1, ?1, ?2, 0)"));
   return insert.bind(1, name.class_name).bind(2, name.id).run();
 }
 
@@ -176,8 +179,7 @@ Result<std::optional<ObjectFile::Self>> ObjectFile::self() {
   SW_TRY(Statement select, connection_->prepare("SELECT class, id, schema, alarm FROM self"));
   SW_TRY(const bool row, select.step());
   if (!row) return damaged(*connection_, "the row about the object is missing");
-  return std::optional<Self>(
-      Self{{select.text(0), select.text(1)}, select.integer(2), optional_time(select, 3)});
+  return std::optional<Self>(Self{{select.text(0), select.text(1)}, select.integer(2), optional_time(select, 3)});
 }
 
 Result<std::int64_t> ObjectFile::schema_version() { return connection_->number("SELECT schema FROM self"); }
@@ -267,8 +269,9 @@ Result<void> SqliteTransaction::put_row(TableId table, std::string_view key, Byt
   }
   const std::size_t size = padded_size(key.size(), value.size(), stored);
   Bytes padded;
-  SW_TRY(Statement upsert, connection_.prepare("INSERT INTO data (t, k, n, v) VALUES (?1, ?2, ?3, ?4)"
-                                               " ON CONFLICT (t, k) DO UPDATE SET n = excluded.n, v = excluded.v"));
+  SW_TRY(Statement upsert,
+         connection_.prepare("INSERT INTO data (t, k, n, v) VALUES (?1, ?2, ?3, ?4)"
+                             " ON CONFLICT (t, k) DO UPDATE SET n = excluded.n, v = excluded.v"));
   upsert.bind(1, std::int64_t{table}).bind(2, key);
   if (size == value.size()) {
     upsert.bind_null(3).bind(4, value);
