@@ -45,16 +45,6 @@ struct IgnoreAll {
 // Deep enough for real data; a value nested deeper is shown as text, so that no reader's stack is at risk.
 constexpr std::size_t kJsonDepthMax = 512;
 
-/// The value's text goes into answers as it is, so it must be one JSON value whatever the guest says.
-bool is_json(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = kJsonDepthMax;
-  json::basic_parser<IgnoreAll> parser(options);
-  json::error_code error;
-  const std::size_t used = parser.write_some(false, text.data(), text.size(), error);
-  return !error && used == text.size();
-}
-
 const json::value* present(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
   return found == nullptr || found->is_null() ? nullptr : found;
@@ -74,7 +64,7 @@ GuestError to_error(const json::object& object) {
 Reply to_reply(const json::object& object, std::string_view body) {
   Reply reply;
   if (const auto* kind = present(object, "value")) {
-    const bool as_json = kind->as_string() == "json" && is_json(body);
+    const bool as_json = kind->as_string() == "json" && is_plain_json(body);
     reply.value = Value{as_json ? Value::Kind::kJson : Value::Kind::kText, std::string(body)};
   }
   if (const auto* error = present(object, "error")) reply.error = to_error(error->as_object());
@@ -90,6 +80,16 @@ Reply to_reply(const json::object& object, std::string_view body) {
 
 Guest::Guest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks)
     : wasi_(std::move(layout), clocks) {}
+
+// A value's text goes into answers as it is, so it must be one JSON value whatever the guest says.
+bool is_plain_json(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = kJsonDepthMax;
+  json::basic_parser<IgnoreAll> parser(options);
+  json::error_code error;
+  const std::size_t used = parser.write_some(false, text.data(), text.size(), error);
+  return !error && used == text.size();
+}
 
 Result<Reply> parse_reply(std::string_view answer) {
   const std::size_t end = std::min(answer.find('\n'), answer.size());

@@ -39,6 +39,9 @@ struct Reply {
 /// Trust: the guest wrote it. Errors: kCorrupt.
 Result<Reply> parse_reply(std::string_view answer);
 
+/// Is this one JSON value, and not nested so deeply that it endangers those who read it?
+bool is_plain_json(std::string_view text);
+
 /// Numbers found out at bake that a guest started from the image needs again (addresses, offsets).
 using BakeFacts = std::map<std::string, std::uint64_t, std::less<>>;
 

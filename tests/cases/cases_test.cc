@@ -148,7 +148,11 @@ class Case : public ::testing::TestWithParam<fs::path> {
       result = (*fresh)->execute(request, sink);
       (*fresh)->finish();
     } else {
-      if (!session_ || !session_->usable()) session_ = engine.start_session().value();
+      if (!session_ || !session_->usable()) {
+        auto started = engine.start_session();
+        ASSERT_TRUE(started.ok()) << started.error().message;
+        session_ = *std::move(started);
+      }
       result = session_->execute(request, sink);
     }
     ASSERT_TRUE(result.ok()) << result.error().message;

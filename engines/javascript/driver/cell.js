@@ -4,14 +4,15 @@
 // for what needs JavaScript: showing a value, describing an error, timers.
 
 /// Result text of a value that is neither undefined, a number, a boolean, null nor a string: those the host
-/// shows itself. The first character says what follows: j JSON, t text.
-function showValue(value) {
+/// shows itself. The first character says what follows: j JSON, t text. JSON is the rule, unless `asText`.
+function showValue(value, asText) {
   switch (typeof value) {
     case 'bigint': return `t${value}n`;
     case 'symbol': return `t${symbolToString(value)}`;
     case 'function':
       try { return `t${functionToString(value)}`; } catch { return `t${inspect(value, lineOptions)}`; }
   }
+  if (asText) return `t${inspect(value, lineOptions)}`;
   try {
     let json;
     try {

@@ -221,15 +221,19 @@ Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
     default: break;
   }
   SW_TRY(auto text, ask(Entry::kShowValue, std::array{shown}));
+  if (text && text->starts_with('j')) {
+    std::string json = without_surrogate_escapes(text->substr(1));
+    if (is_plain_json(json)) {
+      reply.value = engine::Value{engine::Value::Kind::kJson, std::move(json)};
+      return reply;
+    }
+    SW_TRY(text, ask(Entry::kShowValue, std::array{shown, Value::boolean(true)}));  // nested too deeply
+  }
   if (!text) {
     SW_TRY(Progress progress, uncaught_exception());
     return fail(std::move(progress), file_name);
   }
-  const bool is_json = text->starts_with('j');
-  text->erase(0, 1);
-  if (is_json)
-    reply.value = engine::Value{engine::Value::Kind::kJson, without_surrogate_escapes(*std::move(text))};
-  else reply.value = text_value(without_lone_surrogates(*std::move(text)));
+  reply.value = text_value(without_lone_surrogates(text->substr(1)));
   return reply;
 }
 
