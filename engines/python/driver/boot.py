@@ -56,6 +56,7 @@ def leave_room():
 
 def main():
     at_start = frozenset(sys.modules)
+    load('library').install()
     load('streams').install()
     load('missing').install()
     load('aio').install()

@@ -5,17 +5,18 @@ import gc
 import os
 import random
 import sys
-from importlib.machinery import ModuleSpec
-from posix import listdir, putenv, unsetenv, urandom
+from posix import listdir, putenv, unsetenv
+from types import ModuleType
 
 WORKSPACE = '/workspace'
+# Free memory in the image, none of it touched: a run that fits into it leaves the memory's size as it was, which is
+# what lets the host keep the instance.
+HEADROOM = 32 << 20
 
 _environ = os.environ._data          # bytes to bytes
 _modules = sys.modules
 _importers = sys.path_importer_cache
-_random_state = random._inst
-_seed = random._inst.__class__.__base__.seed   # the C method: the Python one asks for 2.5 KB of entropy
-_numpy = None
+_generators = {}                     # module to (all modules with the same generator, what seeds it)
 _baked = frozenset()                 # modules of the image that a file in /workspace may stand for
 _shadowed = set()
 
@@ -36,63 +37,29 @@ def set_environment(env):
             putenv(key, value)
 
 
-def reseed():
-    """The random module's generator gets a seed from the host; numpy's when it is first asked for."""
-    _seed(_random_state, int.from_bytes(urandom(32)))
-    _random_state.gauss_next = None
-    NumpyRandomFinder.arm()
+class _Unseeded(ModuleType):
+    """A module with a global random generator that nobody has used in this instance.
 
-
-class NumpyRandomFinder:
-    """Seeds numpy's global generator when `numpy.random` is first used in this instance.
-
-    Seeding takes half a millisecond, four times as long as everything else in a small run. So the loaded module
-    is taken out of sys.modules and out of its package, and whoever wants it comes through here.
+    Seeding numpy's takes half a millisecond, several times as long as all else in a small run. So it is done when
+    one of the module's names is first asked for; then the module is an ordinary one again.
     """
-    _names = ('numpy.random', 'numpy.random.mtrand')
-    _kept = {}
-    _armed = False
 
-    @classmethod
-    def arm(cls):
-        if cls._armed or _numpy is None:
-            return
-        for name in cls._names:
-            module = _modules.pop(name, None)
-            if module is not None:
-                cls._kept[name] = module, module.__spec__
-        _numpy.__dict__.pop('random', None)
-        sys.meta_path.insert(0, cls)
-        cls._armed = True
-
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name not in cls._names:
-            return None
-        cls._armed = False
-        try:
-            sys.meta_path.remove(cls)
-        except ValueError:
-            pass  # a cell emptied the list
-        for kept, (module, spec) in cls._kept.items():
-            _modules[kept] = module
-        _numpy.random = cls._kept['numpy.random'][0]
-        cls._kept['numpy.random'][0].seed()
-        return ModuleSpec(name, _Loaded(*cls._kept[name]))
+    def __getattribute__(self, name):
+        if not name.startswith('__'):
+            _seed_now(self)
+        return ModuleType.__getattribute__(self, name)
 
 
-class _Loaded:
-    """A loader for a module that is loaded already."""
+def _seed_now(module):
+    modules, seed = _generators[module]
+    for module in modules:
+        module.__class__ = ModuleType
+    seed()
 
-    def __init__(self, module, spec):
-        self._module, self._spec = module, spec
 
-    def create_module(self, spec):
-        return self._module
-
-    def exec_module(self, module):
-        module.__spec__ = self._spec
-        module.__loader__ = self._spec.loader
+def reseed():
+    for module in _generators:
+        module.__class__ = _Unseeded
 
 
 def shadow():
@@ -138,13 +105,16 @@ def place_of_script(file):
 
 
 def install(at_start):
-    global _baked, _numpy
+    global _baked
     _baked = frozenset(name for name in _modules if '.' not in name and name not in at_start
                        and not name.startswith('_'))
     sys.path[:0] = [WORKSPACE]
+    _generators[random] = (random,), random.seed
     if 'numpy' in _modules:
         import numpy.random
-        _numpy = numpy
+        both = numpy.random, numpy.random.mtrand
+        for module in both:
+            _generators[module] = both, numpy.random.seed
 
 
 def settle():
@@ -154,7 +124,8 @@ def settle():
     set_environment({})
     _importers.pop(WORKSPACE, None)
     sys.argv = ['']
-    NumpyRandomFinder.arm()
+    reseed()
+    bytearray(HEADROOM)
     gc.collect()
     gc.freeze()
     return 0, False
