@@ -32,6 +32,8 @@ def load(name):
 
 def import_common_modules(names):
     import importlib
+    if 'matplotlib.pyplot' in names:
+        load('plots').install()
     for name in names:
         importlib.import_module(name)
 
