@@ -16,8 +16,11 @@ namespace {
 // How many resets a page stays after it was last changed. A page that is written with the value it had looks
 // unchanged and faults again once in so many runs.
 constexpr std::uint8_t kHeatMax = 15;
-// A run that touches more pages than this is unlike the usual ones: what is new in it is dropped at once.
-constexpr std::size_t kUsualPagesMax = 512;
+// After a run that touches more pages than this the whole memory is mapped anew. It has read many more than it wrote,
+// and each page that is present, though clean, makes every later scan slower.
+constexpr std::size_t kUsualPagesMax = 1000;
+// And after so many runs, for those that only read a lot.
+constexpr std::uint32_t kResetsUntilDrop = 512;
 
 thread_local MemoryRequest* current_request = nullptr;
 
@@ -106,6 +109,13 @@ Result<void> Slot::drop(std::size_t begin, std::size_t end) {
   return errno_error(errno, "cannot drop pages of a linear memory");
 }
 
+Result<std::size_t> Slot::drop_all(std::size_t touched) {
+  std::ranges::fill(heat_, std::uint8_t{0});
+  resets_ = 0;
+  SW_CHECK_OK(drop(0, size()));
+  return touched;
+}
+
 Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<PageRange>& scratch) {
   allow_access();
   refused_growths_ = 0;
@@ -114,8 +124,8 @@ Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<PageRange
   SW_CHECK_OK(scanner.scan(memory(), original, scratch));
   std::size_t touched = 0;
   for (const PageRange& range : scratch) touched += (range.end - range.begin) / kPageBytes;
-  const bool is_unusual = touched > kUsualPagesMax;
   heat_.resize(size_at_rest_ / kPageBytes);
+  if (touched > kUsualPagesMax || ++resets_ == kResetsUntilDrop) return drop_all(touched);
   std::size_t changed = 0;
   PageRange cold;  // pages to drop that lie side by side
   for (const PageRange& range : scratch) {
@@ -126,7 +136,7 @@ Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<PageRange
       const bool differs = is_beyond || std::memcmp(base_ + at, original.data() + at, kPageBytes) != 0;
       changed += differs ? 1 : 0;
       heat = is_new || differs ? kHeatMax : static_cast<std::uint8_t>(heat - 1);
-      if (is_beyond || (is_new && is_unusual) || heat == 0) {
+      if (is_beyond || heat == 0) {
         heat = 0;
         if (cold.end != at) {
           SW_CHECK_OK(drop(cold.begin, cold.end));

@@ -64,6 +64,8 @@ class Slot {
   Result<void> shrink();
   /// Gives pages of the image part back to the kernel: reading them shows the image again.
   Result<void> drop(std::size_t begin, std::size_t end);
+  /// Maps the image anew. Returns `touched`.
+  Result<std::size_t> drop_all(std::size_t touched);
 
   std::shared_ptr<const Image> image_;  // shared with the other slots of the same image
   std::byte* base_ = nullptr;
@@ -75,6 +77,7 @@ class Slot {
   std::uint64_t refused_growths_ = 0;
   /// By page: 0 when it was not ours at the last reset, otherwise how many more resets without a change it stays.
   std::vector<std::uint8_t> heat_;
+  std::uint32_t resets_ = 0;  // since the memory was last mapped anew
   std::atomic<bool> blocked_ = false;
 };
 

@@ -15,7 +15,6 @@ import sys
 import types
 
 PRIVATE_BUILTINS = dict(vars(builtins))
-HEADROOM_BYTES = 24 << 20
 _loaded = {}
 
 
@@ -50,12 +49,6 @@ def take_over_the_turn(run):
     del sys.modules['_reactor']
 
 
-def leave_room():
-    """Grows the heap and frees it again, so that an ordinary run finds room without growing the memory: an instance
-    whose memory grew cannot be kept for the next run. Untouched pages of an image are holes and cost nothing."""
-    bytearray(HEADROOM_BYTES)
-
-
 def main():
     at_start = frozenset(sys.modules)
     load('library').install()
@@ -71,7 +64,6 @@ def main():
     for name in [name for name in sys.modules if name.startswith('sandbox.')]:
         del sys.modules[name]
     take_over_the_turn(cell.run)
-    leave_room()
 
 
 main()
