@@ -78,6 +78,7 @@ class Poll {
 
   Wasi& wasi_;
   const u64 start_ns_;
+  u64 waited_until_ns_ = 0;
   std::vector<Timer> timers_;
   std::vector<u64> input_waiters_;  // userdata of those who wait for standard input
   std::vector<GuestEvent> events_;
@@ -141,9 +142,11 @@ Result<WaitEnd> Poll::wait() {
   for (const Timer& timer : timers_) deadline = std::min(deadline.value_or(UINT64_MAX), timer.deadline_ns);
   // With something to report already, only look whether input has come too.
   if (!events_.empty()) deadline = 0;
+  waited_until_ns_ = deadline.value_or(0);
   const int input = input_waiters_.empty() ? -1 : wasi_.run().input->poll_fd();
-  if (Cancellation* const cancellation = wasi_.run().cancellation)
+  if (Cancellation* const cancellation = wasi_.run().cancellation) {
     return cancellation->wait_until(deadline, input);
+  }
   SW_TRY(const auto nobody, Cancellation::create());
   return nobody->wait_until(deadline, input);
 }
@@ -171,7 +174,7 @@ Result<Errno> Poll::run() {
     }
     case WaitEnd::kDeadline: break;
   }
-  report_timers(wasi_.clocks().monotonic_ns());
+  report_timers(std::max(wasi_.clocks().monotonic_ns(), end == WaitEnd::kDeadline ? waited_until_ns_ : 0));
   return Errno::kSuccess;
 }
 
