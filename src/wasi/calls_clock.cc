@@ -43,7 +43,7 @@ struct GuestEvent {
 };
 static_assert(sizeof(GuestEvent) == 32);
 
-std::optional<u64> read_clock(const Wasi& wasi, u32 clock) {
+std::optional<u64> read_clock(Wasi& wasi, u32 clock) {
   switch (clock) {
     case kRealtime: return wasi.clocks().realtime_ns();
     case kMonotonic: return wasi.monotonic_ns();

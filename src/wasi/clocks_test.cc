@@ -81,7 +81,7 @@ class Clock : public GuestTest {
 
 TEST_F(Clock, ReadsTheClocksAndTheirResolution) {
   use_fixed_ = true;
-  start({.monotonic_offset_ns = 1000});
+  start({.cpu_start_ns = 0, .monotonic_offset_ns = 1000});
   fixed_clocks_.realtime = 42;
   fixed_clocks_.monotonic = 7;
   fixed_clocks_.cpu += 5;
@@ -94,6 +94,20 @@ TEST_F(Clock, ReadsTheClocksAndTheirResolution) {
   }
   EXPECT_EQ(call("clock_time_get", {4, 1, kResult}), Errno::kInval);
   EXPECT_EQ(call("clock_res_get", {4, kResult}), Errno::kInval);
+}
+
+TEST_F(Clock, CpuTimeCountsFromTheFirstLookUnlessTheStartIsGiven) {
+  use_fixed_ = true;
+  start({});
+  fixed_clocks_.cpu = 100;
+  EXPECT_EQ(call("clock_time_get", {2, 0, kResult}), Errno::kSuccess);
+  EXPECT_EQ(u64(kResult), 0U);
+  fixed_clocks_.cpu = 130;
+  EXPECT_EQ(call("clock_time_get", {3, 0, kResult}), Errno::kSuccess);
+  EXPECT_EQ(u64(kResult), 30U);
+  start({.cpu_start_ns = 110});
+  EXPECT_EQ(call("clock_time_get", {3, 0, kResult}), Errno::kSuccess);
+  EXPECT_EQ(u64(kResult), 20U);
 }
 
 TEST_F(Clock, SystemClocksGoOn) {

@@ -38,7 +38,6 @@ Result<void> Wasi::begin(RunOptions run) {
     }
   }
   output_bytes_ = 0;
-  cpu_base_ns_ = clocks_.thread_cpu_ns();
   descriptors_.set_open_max(run_.limits.open_files_max);
   return {};
 }
@@ -80,9 +79,10 @@ std::uint64_t Wasi::monotonic_ns() const {
   return clocks_.monotonic_ns() + static_cast<std::uint64_t>(run_.monotonic_offset_ns);
 }
 
-std::uint64_t Wasi::cpu_ns() const {
+std::uint64_t Wasi::cpu_ns() {
   const std::uint64_t now = clocks_.thread_cpu_ns();
-  return now > cpu_base_ns_ ? now - cpu_base_ns_ : 0;
+  if (!run_.cpu_start_ns) run_.cpu_start_ns = now;
+  return now > *run_.cpu_start_ns ? now - *run_.cpu_start_ns : 0;
 }
 
 }  // namespace sw::wasi

@@ -53,6 +53,9 @@ struct RunOptions {
   InputSource* input = nullptr;          ///< null: at its end. Outlives the run
   Cancellation* cancellation = nullptr;  ///< null: sleeps cannot be ended. Outlives the run
   WasiLimits limits = {};
+  /// The thread's CPU clock when the run began, if the caller has read it (a system call of a microsecond).
+  /// Without it the guest's CPU clocks count from its first look at them.
+  std::optional<std::uint64_t> cpu_start_ns = {};
   std::int64_t monotonic_offset_ns = 0;  ///< added to the host's monotonic clock (kept over a restore)
 };
 
@@ -89,8 +92,8 @@ class Wasi {
   Result<Errno> write_output(Stream stream, BytesView bytes);
 
   std::uint64_t monotonic_ns() const;
-  /// CPU time since start_run, if called on the run's thread.
-  std::uint64_t cpu_ns() const;
+  /// CPU time of this run, if called on its thread.
+  std::uint64_t cpu_ns();
 
  private:
   Result<void> begin(RunOptions run);
@@ -101,7 +104,6 @@ class Wasi {
   DescriptorTable descriptors_;
   RunOptions run_;
   std::uint64_t output_bytes_ = 0;
-  std::uint64_t cpu_base_ns_ = 0;
 };
 
 /// Finds the Wasi in what an instance's maker gave it.
