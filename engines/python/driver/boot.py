@@ -35,6 +35,8 @@ def import_common_modules(names):
         load('plots').install()
     for name in names:
         importlib.import_module(name)
+    if 'numpy' in names:
+        load('integers').install()
 
 
 def take_over_the_turn(run):
