@@ -323,6 +323,7 @@ constexpr std::string_view kToyGuest = R"((module
   (func (export "spin") (result i32)
     (loop $l (if (i32.load (i32.const 8)) (then (return (i32.const -2)))) (br $l)) (unreachable))
   (func (export "spin_for_ever") (result i32) (loop $l (drop (i32.load (i32.const 8))) (br $l)) (unreachable))
+  (func (export "long_error") (result i32) (i32.const -3))
   (func (export "trap") (result i32) unreachable)
   (func (export "grow") (result i32) (memory.grow (i32.const 20000)))))";
 
@@ -337,6 +338,9 @@ class ToyGuest final : public Guest {
     SW_TRY(const std::int32_t result, instance().call(function));
     Reply reply;
     if (result == -1) reply.error = GuestError{"MemoryError", "", {}, {}};
+    else if (result == -3)
+      reply.error =
+          GuestError{"E", std::string(1 << 20, 'm'), std::vector<std::string>(2000, std::string(10000, 't')), {}};
     else if (result == -2) reply.error = GuestError{"Interrupted", "", {"line 1"}, {}};
     else reply.value = Value{Value::Kind::kText, std::to_string(result)};
     return reply;
@@ -437,6 +441,16 @@ TEST_F(SessionTest, RefusedMemoryIsTheMemoryLimit) {
   EXPECT_EQ(outcome.ending, Ending::kMemoryLimit);
   EXPECT_EQ(outcome.error->name, "MemoryError");
   EXPECT_TRUE(session->usable());
+}
+
+TEST_F(SessionTest, AnOverlongErrorIsCut) {
+  const auto session = start();
+  const Outcome outcome = execute(*session, request_of("long_error"));
+  EXPECT_LT(outcome.error->message.size(), kErrorTextBytesMax + 100);
+  EXPECT_THAT(outcome.error->message, HasSubstr("more bytes"));
+  EXPECT_EQ(outcome.error->traceback.size(), static_cast<std::size_t>(kTracebackLinesMax));
+  EXPECT_THAT(outcome.error->traceback[kTracebackLinesMax / 2], HasSubstr("1501 more lines"));
+  EXPECT_LT(outcome.error->traceback.back().size(), kErrorLineBytesMax + 100);
 }
 
 TEST_F(SessionTest, AnOverlongValueIsALimit) {

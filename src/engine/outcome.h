@@ -67,6 +67,11 @@ struct Value {
   std::string text;  ///< with kJson: one JSON value, as the guest wrote it (numbers keep all their digits)
 };
 
+// Longer texts of errors are cut, and say so.
+inline constexpr std::size_t kErrorTextBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kErrorLineBytesMax = std::size_t{8} << 10;
+inline constexpr int kTracebackLinesMax = 500;
+
 /// An error that the guest's code raised and did not catch, or a limit it met.
 struct GuestError {
   std::string name;

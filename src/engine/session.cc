@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace sw::engine {
 
 namespace {
@@ -42,6 +44,27 @@ Ending ending_of(StopReason reason) {
 
 std::string memory_message(const wasm::Instance& instance) {
   return fmt::format("memory limit of {} MiB reached", instance.memory_bytes_max() >> 20);
+}
+
+void shorten(std::string& text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return;
+  const std::size_t left_out = text.size() - bytes_max;
+  text.resize(bytes_max);
+  // The cut may have gone through a character.
+  text = to_valid_utf8(text) + fmt::format(" … ({} more bytes)", left_out);
+}
+
+/// An error's text is for reading: a guest cannot make the host keep and send megabytes of it.
+void shorten(GuestError& error) {
+  shorten(error.name, kErrorLineBytesMax);
+  shorten(error.message, kErrorTextBytesMax);
+  if (error.traceback.size() > kTracebackLinesMax) {
+    const auto middle = error.traceback.begin() + kTracebackLinesMax / 2;
+    const auto left_out = static_cast<std::ptrdiff_t>(error.traceback.size() - kTracebackLinesMax);
+    *middle = fmt::format("  … ({} more lines)", left_out + 1);
+    error.traceback.erase(middle + 1, middle + 1 + left_out);
+  }
+  for (std::string& line : error.traceback) shorten(line, kErrorLineBytesMax);
 }
 
 /// The fixed part of SessionState::host; the descriptor table follows.
@@ -129,7 +152,12 @@ Result<Outcome> Session::execute(const RunRequest& request, wasi::OutputSink& ou
   Watchdog::Watch watch(watchdog_, *this, limits_, request.cancel);
   Result<Reply> reply = guest_->evaluate(request, file_name);
   const StopReason stop = watch.finish();
-  SW_TRY(Outcome outcome, conclude(request, std::move(reply), stop));
+  Outcome outcome;
+  if (reply.ok()) {
+    outcome = conclude(*std::move(reply), stop);
+  } else {
+    SW_TRY(outcome, conclude_failure(std::move(reply).error(), stop));
+  }
   outcome.usage.cpu = thread_cpu_time() - cpu_begin;
   outcome.usage.wall = std::chrono::steady_clock::now() - wall_begin;
   outcome.usage.memory_bytes = instance_->memory().size();
@@ -137,50 +165,49 @@ Result<Outcome> Session::execute(const RunRequest& request, wasi::OutputSink& ou
   return outcome;
 }
 
-Result<Outcome> Session::conclude(const RunRequest& request, Result<Reply> reply, StopReason stop) {
-  const bool memory_was_refused = instance_->refused_growths() != 0;
-  if (!reply.ok()) {
-    const Error& error = reply.error();
-    switch (error.code) {
-      case ErrorCode::kGuestExit: {
-        Outcome outcome;
-        outcome.ending = Ending::kExited;
-        outcome.exit_code = error.exit_code & 0xFF;
-        return outcome;
-      }
-      case ErrorCode::kGuestStopped: return limit_outcome(ending_of(stop), limit_message(stop, limits_));
-      case ErrorCode::kGuestTrap:
-      case ErrorCode::kGuestStackOverflow: {
-        // Many interpreters abort when memory runs out where they cannot raise an error.
-        if (memory_was_refused) return limit_outcome(Ending::kMemoryLimit, memory_message(*instance_));
-        Outcome outcome =
-            limit_outcome(Ending::kCrashed, fmt::format("the interpreter crashed: {}", error.message));
-        outcome.error->name = kEngineError;
-        return outcome;
-      }
-      default: return std::move(reply).error();
+Result<Outcome> Session::conclude_failure(Error error, StopReason stop) {
+  switch (error.code) {
+    case ErrorCode::kGuestExit: {
+      Outcome outcome;
+      outcome.ending = Ending::kExited;
+      outcome.exit_code = error.exit_code & 0xFF;
+      return outcome;
     }
+    case ErrorCode::kGuestStopped: return limit_outcome(ending_of(stop), limit_message(stop, limits_));
+    case ErrorCode::kGuestTrap:
+    case ErrorCode::kGuestStackOverflow: {
+      // Many interpreters abort when memory runs out where they cannot raise an error.
+      if (instance_->refused_growths() != 0) {
+        return limit_outcome(Ending::kMemoryLimit, memory_message(*instance_));
+      }
+      Outcome outcome = limit_outcome(Ending::kCrashed, fmt::format("the interpreter crashed: {}", error.message));
+      outcome.error->name = kEngineError;
+      return outcome;
+    }
+    default: return error;
   }
-  // A guest that finished although it was asked to stop has finished.
-  if (stop != StopReason::kNone && reply->error) {
-    Outcome outcome =
-        limit_outcome(ending_of(stop), limit_message(stop, limits_), std::move(reply->error->traceback));
-    outcome.cwd = std::move(reply->cwd);
-    return outcome;
-  }
-  if (reply->value && reply->value->text.size() > request.limits.result_bytes_max) {
-    return limit_outcome(Ending::kResultLimit,
-                         fmt::format("the value's text is larger than {} bytes", request.limits.result_bytes_max));
-  }
+}
+
+Outcome Session::conclude(Reply reply, StopReason stop) {
+  if (reply.error) shorten(*reply.error);
   Outcome outcome;
-  if (reply->exit_code) outcome.ending = Ending::kExited;
-  else if (reply->error && memory_was_refused && guest_->is_out_of_memory(*reply->error))
-    outcome.ending = Ending::kMemoryLimit;
-  else if (reply->error) outcome.ending = Ending::kGuestError;
-  outcome.value = std::move(reply->value);
-  outcome.error = std::move(reply->error);
-  outcome.exit_code = reply->exit_code;
-  outcome.cwd = std::move(reply->cwd);
+  if (stop != StopReason::kNone && reply.error) {
+    outcome = limit_outcome(ending_of(stop), limit_message(stop, limits_), std::move(reply.error->traceback));
+  } else if (reply.value && reply.value->text.size() > limits_.result_bytes_max) {
+    outcome = limit_outcome(Ending::kResultLimit,
+                            fmt::format("the value's text is larger than {} bytes", limits_.result_bytes_max));
+  } else {
+    // A guest that finished although it was asked to stop has finished.
+    const bool is_memory_limit =
+        reply.error && instance_->refused_growths() != 0 && guest_->is_out_of_memory(*reply.error);
+    if (reply.exit_code) outcome.ending = Ending::kExited;
+    else if (is_memory_limit) outcome.ending = Ending::kMemoryLimit;
+    else if (reply.error) outcome.ending = Ending::kGuestError;
+    outcome.value = std::move(reply.value);
+    outcome.error = std::move(reply.error);
+    outcome.exit_code = reply.exit_code;
+  }
+  outcome.cwd = std::move(reply.cwd);
   return outcome;
 }
 

@@ -83,7 +83,8 @@ class Session final : private Stoppable {
   void hard_stop() override;
 
   Result<void> begin(const RunRequest& request, wasi::OutputSink& output);
-  Result<Outcome> conclude(const RunRequest& request, Result<Reply> reply, StopReason stop);
+  Outcome conclude(Reply reply, StopReason stop);
+  Result<Outcome> conclude_failure(Error error, StopReason stop);
 
   std::unique_ptr<Guest> guest_;  // before the instance, which refers to it
   std::unique_ptr<wasm::Instance> instance_;
