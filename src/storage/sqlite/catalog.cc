@@ -11,12 +11,14 @@ namespace sw::storage {
 namespace {
 
 // AUTOINCREMENT: a number is not given again after its row was deleted.
+// state: 0 reserved, 1 its first commit may be on disk, 2 confirmed. The step from 0 to 1 is what makes `settle` write
+// something in any case: a commit that changes no byte is not synced.
 const std::vector<std::string>& catalog_formats() {
   static const std::vector<std::string> steps = {
       "CREATE TABLE object (file INTEGER PRIMARY KEY AUTOINCREMENT, class BLOB NOT NULL, id BLOB NOT NULL,"
-      "  confirmed INTEGER NOT NULL, alarm INTEGER, UNIQUE (class, id));"
+      "  state INTEGER NOT NULL, alarm INTEGER, UNIQUE (class, id));"
       "CREATE INDEX object_by_alarm ON object (alarm, file) WHERE alarm IS NOT NULL;"
-      "CREATE INDEX object_unconfirmed ON object (file) WHERE confirmed = 0;"
+      "CREATE INDEX object_unconfirmed ON object (file) WHERE state < 2;"
       "CREATE TABLE garbage (file INTEGER PRIMARY KEY);"
       "CREATE TABLE folder (epoch INTEGER NOT NULL);"
       "INSERT INTO folder VALUES (0);",
@@ -77,7 +79,7 @@ Result<std::int64_t> Catalog::next_epoch() {
 
 Result<std::optional<Catalog::Entry>> Catalog::find(const ObjectName& name) {
   const std::lock_guard lock(mutex_);
-  SW_TRY(Statement select, connection_->prepare("SELECT file, class, id, confirmed, alarm FROM object"
+  SW_TRY(Statement select, connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
                                                 " WHERE class = ?1 AND id = ?2"));
   select.bind(1, name.class_name).bind(2, name.id);
   SW_TRY(auto found, entries(select));
@@ -87,9 +89,8 @@ Result<std::optional<Catalog::Entry>> Catalog::find(const ObjectName& name) {
 Result<std::vector<Catalog::Entry>> Catalog::list(std::string_view class_name, std::string_view after_id,
                                                   std::size_t count_max) {
   const std::lock_guard lock(mutex_);
-  SW_TRY(Statement select,
-         connection_->prepare("SELECT file, class, id, confirmed, alarm FROM object"
-                              " WHERE class = ?1 AND id > ?2 AND confirmed ORDER BY id LIMIT ?3"));
+  SW_TRY(Statement select, connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
+                                                " WHERE class = ?1 AND id > ?2 AND state = 2 ORDER BY id LIMIT ?3"));
   select.bind(1, class_name).bind(2, after_id).bind(3, static_cast<std::int64_t>(count_max));
   return entries(select);
 }
@@ -97,15 +98,14 @@ Result<std::vector<Catalog::Entry>> Catalog::list(std::string_view class_name, s
 Result<std::vector<Catalog::Entry>> Catalog::unconfirmed() {
   const std::lock_guard lock(mutex_);
   SW_TRY(Statement select,
-         connection_->prepare("SELECT file, class, id, confirmed, alarm FROM object WHERE confirmed = 0"));
+         connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object WHERE state < 2"));
   return entries(select);
 }
 
 Result<std::vector<Catalog::Entry>> Catalog::all() {
   const std::lock_guard lock(mutex_);
-  SW_TRY(
-      Statement select,
-      connection_->prepare("SELECT file, class, id, confirmed, alarm FROM object WHERE confirmed ORDER BY file"));
+  SW_TRY(Statement select,
+         connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object WHERE state = 2 ORDER BY file"));
   return entries(select);
 }
 
@@ -113,7 +113,7 @@ Result<std::vector<Catalog::Entry>> Catalog::alarms_after(Time time, FileNumber 
                                                           std::size_t count_max) {
   const std::lock_guard lock(mutex_);
   SW_TRY(Statement select,
-         connection_->prepare("SELECT file, class, id, confirmed, alarm FROM object"
+         connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
                               " WHERE (alarm, file) > (?1, ?2) AND alarm <= ?3 ORDER BY alarm, file LIMIT ?4"));
   bind_time(select, 1, time);
   select.bind(2, file);
@@ -126,7 +126,7 @@ Result<FileNumber> Catalog::reserve(const ObjectName& name) {
   const std::lock_guard lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
   SW_TRY(Statement insert,
-         connection_->prepare("INSERT INTO object (class, id, confirmed) VALUES (?1, ?2, 0) RETURNING file"));
+         connection_->prepare("INSERT INTO object (class, id, state) VALUES (?1, ?2, 0) RETURNING file"));
   insert.bind(1, name.class_name).bind(2, name.id);
   SW_TRY(const bool row, insert.step());
   const FileNumber file = row ? insert.integer(0) : 0;
@@ -137,8 +137,8 @@ Result<FileNumber> Catalog::reserve(const ObjectName& name) {
 Result<void> Catalog::adopt(const Entry& entry) {
   const std::lock_guard lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
-  SW_TRY(Statement insert, connection_->prepare("INSERT INTO object (file, class, id, confirmed, alarm)"
-                                                " VALUES (?1, ?2, ?3, 1, ?4)"));
+  SW_TRY(Statement insert, connection_->prepare("INSERT INTO object (file, class, id, state, alarm)"
+                                                " VALUES (?1, ?2, ?3, 2, ?4)"));
   insert.bind(1, entry.file).bind(2, entry.name.class_name).bind(3, entry.name.id);
   bind_time(insert, 4, entry.alarm);
   return insert.run();
@@ -147,14 +147,14 @@ Result<void> Catalog::adopt(const Entry& entry) {
 Result<void> Catalog::confirm(FileNumber file) {
   const std::lock_guard lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
-  SW_TRY(Statement update, connection_->prepare("UPDATE object SET confirmed = 1 WHERE file = ?1"));
+  SW_TRY(Statement update, connection_->prepare("UPDATE object SET state = 2 WHERE file = ?1"));
   return update.bind(1, file).run();
 }
 
 Result<void> Catalog::settle(FileNumber file, std::optional<Time> alarm) {
   const std::lock_guard lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kYes));
-  SW_TRY(Statement update, connection_->prepare("UPDATE object SET alarm = ?2 WHERE file = ?1"));
+  SW_TRY(Statement update, connection_->prepare("UPDATE object SET state = 1, alarm = ?2 WHERE file = ?1"));
   update.bind(1, file);
   bind_time(update, 2, alarm);
   return update.run();

@@ -145,6 +145,14 @@ Result<std::int64_t> Connection::number(std::string_view sql) {
   return statement.integer(0);
 }
 
+Result<void> Connection::sync() {
+  sqlite3_file* file = nullptr;
+  int code = sqlite3_file_control(handle_, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (code == SQLITE_OK) code = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+  if (code != SQLITE_OK) return error(code);
+  return {};
+}
+
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
 
 void Connection::roll_back() { sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr); }

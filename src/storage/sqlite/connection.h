@@ -77,6 +77,9 @@ class Connection {
   /// The one value that a query gives, as a number.
   Result<std::int64_t> number(std::string_view sql);
 
+  /// Waits until the database file (not its log) is on disk as it is.
+  Result<void> sync();
+
   bool in_transaction() const;
   void roll_back();
 
