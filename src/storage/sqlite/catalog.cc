@@ -11,8 +11,8 @@ namespace sw::storage {
 namespace {
 
 // AUTOINCREMENT: a number is not given again after its row was deleted.
-// state: 0 reserved, 1 its first commit may be on disk, 2 confirmed. The step from 0 to 1 is what makes `settle` write
-// something in any case: a commit that changes no byte is not synced.
+// state: 0 reserved, 1 its first commit may be on disk, 2 confirmed. The step from 0 to 1 is what makes `settle`
+// write something in any case: a commit that changes no byte is not synced.
 const std::vector<std::string>& catalog_formats() {
   static const std::vector<std::string> steps = {
       "CREATE TABLE object (file INTEGER PRIMARY KEY AUTOINCREMENT, class BLOB NOT NULL, id BLOB NOT NULL,"
@@ -89,8 +89,9 @@ Result<std::optional<Catalog::Entry>> Catalog::find(const ObjectName& name) {
 Result<std::vector<Catalog::Entry>> Catalog::list(std::string_view class_name, std::string_view after_id,
                                                   std::size_t count_max) {
   const std::lock_guard lock(mutex_);
-  SW_TRY(Statement select, connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
-                                                " WHERE class = ?1 AND id > ?2 AND state = 2 ORDER BY id LIMIT ?3"));
+  SW_TRY(Statement select,
+         connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
+                              " WHERE class = ?1 AND id > ?2 AND state = 2 ORDER BY id LIMIT ?3"));
   select.bind(1, class_name).bind(2, after_id).bind(3, static_cast<std::int64_t>(count_max));
   return entries(select);
 }
@@ -104,8 +105,9 @@ Result<std::vector<Catalog::Entry>> Catalog::unconfirmed() {
 
 Result<std::vector<Catalog::Entry>> Catalog::all() {
   const std::lock_guard lock(mutex_);
-  SW_TRY(Statement select,
-         connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object WHERE state = 2 ORDER BY file"));
+  SW_TRY(
+      Statement select,
+      connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object WHERE state = 2 ORDER BY file"));
   return entries(select);
 }
 

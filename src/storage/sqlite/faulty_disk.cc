@@ -75,7 +75,8 @@ std::int64_t size_of(File& file) {
 
 void remember(File& file, std::int64_t offset, std::size_t written) {
   Undo undo{size_of(file), offset, {}, written};
-  const std::int64_t there = std::clamp<std::int64_t>(undo.size_before - offset, 0, static_cast<std::int64_t>(written));
+  const std::int64_t there =
+      std::clamp<std::int64_t>(undo.size_before - offset, 0, static_cast<std::int64_t>(written));
   undo.before.resize(static_cast<std::size_t>(there));
   if (there > 0) file.real()->pMethods->xRead(file.real(), undo.before.data(), static_cast<int>(there), offset);
   file.disk->unsafe[*file.path].changes.push_back(std::move(undo));
@@ -106,7 +107,8 @@ int on_truncate(sqlite3_file* f, sqlite3_int64 size) noexcept {
   const std::lock_guard lock(file.disk->mutex);
   if (!file.disk->allow()) return SQLITE_IOERR_TRUNCATE;
   const std::int64_t gone = size_of(file) - size;
-  if (gone > 0 && file.disk->syncs == FaultyDisk::Syncs::kReal) remember(file, size, static_cast<std::size_t>(gone));
+  if (gone > 0 && file.disk->syncs == FaultyDisk::Syncs::kReal)
+    remember(file, size, static_cast<std::size_t>(gone));
   return file.real()->pMethods->xTruncate(file.real(), size);
 }
 
@@ -132,7 +134,9 @@ int on_file_size(sqlite3_file* f, sqlite3_int64* size) noexcept {
   return self(f).real()->pMethods->xFileSize(self(f).real(), size);
 }
 int on_lock(sqlite3_file* f, int level) noexcept { return self(f).real()->pMethods->xLock(self(f).real(), level); }
-int on_unlock(sqlite3_file* f, int level) noexcept { return self(f).real()->pMethods->xUnlock(self(f).real(), level); }
+int on_unlock(sqlite3_file* f, int level) noexcept {
+  return self(f).real()->pMethods->xUnlock(self(f).real(), level);
+}
 int on_check_lock(sqlite3_file* f, int* out) noexcept {
   return self(f).real()->pMethods->xCheckReservedLock(self(f).real(), out);
 }
@@ -154,9 +158,25 @@ int on_shm_unmap(sqlite3_file* f, int remove) noexcept {
   return self(f).real()->pMethods->xShmUnmap(self(f).real(), remove);
 }
 
-const sqlite3_io_methods kMethods = {
-    2,         on_close,      on_read,     on_write,       on_truncate,        on_sync,    on_file_size, on_lock,        on_unlock,
-    on_check_lock, on_control, on_sector_size, on_characteristics, on_shm_map, on_shm_lock, on_shm_barrier, on_shm_unmap, nullptr, nullptr};
+const sqlite3_io_methods kMethods = {2,
+                                     on_close,
+                                     on_read,
+                                     on_write,
+                                     on_truncate,
+                                     on_sync,
+                                     on_file_size,
+                                     on_lock,
+                                     on_unlock,
+                                     on_check_lock,
+                                     on_control,
+                                     on_sector_size,
+                                     on_characteristics,
+                                     on_shm_map,
+                                     on_shm_lock,
+                                     on_shm_barrier,
+                                     on_shm_unmap,
+                                     nullptr,
+                                     nullptr};
 
 int on_open(sqlite3_vfs* vfs, const char* path, sqlite3_file* f, int flags, int* out_flags) noexcept {
   FaultyDisk::State& disk = disk_of(vfs);

@@ -113,8 +113,8 @@ Result<void> migrate(Connection& connection, const std::vector<std::string>& ste
 }
 
 Result<void> prepare_new_database(Connection& connection) {
-  // One page, written without a journal, since there is nothing yet to go back to, and synced once. It has to be on
-  // disk before the first commit: SQLite discards the log of a database file that is empty.
+  // One page, written without a journal, since there is nothing yet to go back to, and synced once. It has to be
+  // on disk before the first commit: SQLite discards the log of a database file that is empty.
   SW_CHECK_OK(connection.execute(fmt::format("PRAGMA page_size = {}; PRAGMA auto_vacuum = NONE;"
                                              "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;"
                                              "PRAGMA application_id = {}; PRAGMA journal_mode = WAL",

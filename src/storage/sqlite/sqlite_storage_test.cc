@@ -135,7 +135,8 @@ TEST(SqliteStorage, RandomDamageIsAnErrorOrHarmlessButNeverACrash) {
   const TemporaryDirectory folder = temporary();
   {
     const auto storage = open_storage(folder.path());
-    for (int i = 0; i < 40; ++i) ASSERT_TRUE(put(*storage, {"a", "1"}, std::to_string(i), std::string(300, 'v')).ok());
+    for (int i = 0; i < 40; ++i)
+      ASSERT_TRUE(put(*storage, {"a", "1"}, std::to_string(i), std::string(300, 'v')).ok());
   }
   const fs::path file = DataFolder::look_at(folder.path()).object(1);
   const std::string whole = whole_file(file);
@@ -180,8 +181,9 @@ TEST(SqliteStorage, ADamagedObjectDoesNotHoldUpTheAlarmsOfOthers) {
   }
   std::ofstream(DataFolder::look_at(folder.path()).object(1), std::ios::binary) << "rubbish";
   std::string notices;
-  const auto storage = open_storage(
-      folder.path(), {.vfs = {}, .on_notice = [&](std::string_view notice) { notices += std::string(notice) + "\n"; }});
+  const auto storage = open_storage(folder.path(), {.vfs = {}, .on_notice = [&](std::string_view notice) {
+                                                      notices += std::string(notice) + "\n";
+                                                    }});
   EXPECT_EQ(due(*storage), "good@7 ");
   EXPECT_THAT(notices, HasSubstr("is damaged"));
 }
@@ -219,7 +221,8 @@ TEST(SqliteStorage, AnObjectFileOfANewerFormatIsRefusedAndLeftAsItIs) {
   const TemporaryDirectory folder = temporary();
   ASSERT_TRUE(put(*open_storage(folder.path()), {"a", "1"}, "key", "x").ok());
   const fs::path file = DataFolder::look_at(folder.path()).object(1);
-  ASSERT_TRUE((*Connection::open(file, Connection::Mode::kExisting, ""))->execute("PRAGMA user_version = 99").ok());
+  ASSERT_TRUE(
+      (*Connection::open(file, Connection::Mode::kExisting, ""))->execute("PRAGMA user_version = 99").ok());
   const auto refused = put(*open_storage(folder.path()), {"a", "1"}, "key", "y");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
@@ -336,7 +339,8 @@ TEST(SqliteStorage, TenThousandObjectsTakeABoundedNumberOfDescriptors) {
   constexpr int kObjects = 10'000;
   constexpr std::size_t kIdleMax = 16;
   const std::size_t before = open_descriptors();
-  const auto storage = open_storage(folder.path(), {.idle_open_max = kIdleMax, .vfs = disk.name(), .on_notice = {}});
+  const auto storage =
+      open_storage(folder.path(), {.idle_open_max = kIdleMax, .vfs = disk.name(), .on_notice = {}});
   std::vector<std::unique_ptr<ObjectStorage>> objects;
   std::size_t most = 0;
   for (int i = 0; i < kObjects; ++i) {
@@ -388,7 +392,8 @@ class Scenario {
         SW_TRY(alarm, reader.alarm());
         return reader.scan({1, "", ""}, Order::kAscending, [&](std::string_view key, BytesView value) {
           const std::string text(as_text(value));
-          picture += std::string(id) + "." + std::string(key) + "=" + text.substr(0, 3) + std::to_string(text.size()) +
+          picture += std::string(id) + "." + std::string(key) + "=" + text.substr(0, 3) +
+                     std::to_string(text.size()) +
                      (text.find_first_not_of(text[0]) == std::string::npos ? "" : "MIXED") + " ";
           return Result<Scan>(Scan::kContinue);
         });
