@@ -178,7 +178,7 @@ TEST(PythonStateless, KeepsOneInterpreterAndShowsNothingOfTheRunBefore) {
           "marks + [os.getcwd()]";
       const Outcome outcome = runner.run(request, sink).value();
       ASSERT_TRUE(outcome.value.has_value());
-      EXPECT_EQ(outcome.value->text, "[false, false, false, false, false, null, 2, \"/tmp\"]");
+      EXPECT_EQ(outcome.value->text, "[false,false,false,false,false,null,2,\"/tmp\"]");
       EXPECT_GT(outcome.usage.pages_written, 0U) << "the instance was not kept";
     }
   });
