@@ -284,6 +284,14 @@ TEST(WatchdogTest, AsksOnceThenForces) {
   EXPECT_EQ(target.soft, 1);
 }
 
+TEST(WatchdogTest, AsksAgainWhileTheRunGoesOn) {
+  Watchdog watchdog;
+  Recorder target;
+  Watchdog::Watch watch(watchdog, target, RunLimits{.wall_max = 1ms, .grace = 1h}, {});
+  EXPECT_TRUE(eventually([&] { return target.soft > 2; }));
+  EXPECT_EQ(target.hard, 0);
+}
+
 TEST(WatchdogTest, LeavesARunWithinItsLimitsAlone) {
   Watchdog watchdog;
   Recorder hurried;

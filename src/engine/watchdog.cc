@@ -19,6 +19,9 @@ using namespace std::chrono_literals;
 constexpr auto kTick = 5ms;
 constexpr auto kForceTick = 1ms;
 constexpr int kIdleTicks = 200;
+// An interpreter can lose an interrupt: an error that its own code raises at that moment takes the interrupt's
+// place. So it is asked again, after a time in which most programs have cleaned up.
+constexpr auto kAskAgain = 50ms;
 
 std::chrono::nanoseconds read_clock(clockid_t clock) {
   timespec time = {};
@@ -75,11 +78,14 @@ bool Watchdog::look() {
     if (watch->reason_ == StopReason::kNone) {
       watch->reason_ = watch->reason_to_stop(now);
       if (watch->reason_ == StopReason::kNone) continue;
-      watch->asked_at_ = now;
+      watch->first_asked_at_ = watch->asked_at_ = now;
       watch->target_.soft_stop();
-    } else if (now - watch->asked_at_ >= watch->limits_.grace) {
+    } else if (now - watch->first_asked_at_ >= watch->limits_.grace) {
       watch->target_.hard_stop();
       forcing = true;
+    } else if (now - watch->asked_at_ >= kAskAgain) {
+      watch->asked_at_ = now;
+      watch->target_.soft_stop();
     }
   }
   return forcing;

@@ -22,7 +22,7 @@ namespace sw::engine {
 class Stoppable {
  public:
   virtual ~Stoppable() = default;
-  /// Asks once.
+  /// Asks; and asks again while the run goes on.
   virtual void soft_stop() = 0;
   /// Ends the run; called again until the run is over.
   virtual void hard_stop() = 0;
@@ -63,6 +63,7 @@ class Watchdog {
     std::chrono::nanoseconds cpu_at_start_{};
     bool watching_ = true;
     StopReason reason_ = StopReason::kNone;  // guarded by the watchdog's mutex
+    Clock::time_point first_asked_at_;
     Clock::time_point asked_at_;
   };
 
