@@ -15,7 +15,7 @@ namespace {
 
 // How many resets a page stays after it was last changed. A page that is written with the value it had looks
 // unchanged and faults again once in so many runs.
-constexpr std::uint8_t kHeatMax = 15;
+constexpr std::uint8_t kHeatMax = 200;
 // After a run that touches more pages than this the whole memory is mapped anew. It has read many more than it
 // wrote, and each page that is present, though clean, makes every later scan slower.
 constexpr std::size_t kUsualPagesMax = 1000;

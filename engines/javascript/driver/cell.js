@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-// What the host calls. It evaluates the cell itself (no driver frame is below the user's code) and comes here only
+// What the host calls. It evaluates the cell itself (no driver frame lies below the user's code) and comes here only
 // for what needs JavaScript: showing a value, describing an error, timers.
 
 /// Result text of a value that is neither undefined, a number, a boolean, null nor a string: those the host

@@ -110,7 +110,7 @@ Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {
   SW_TRY(const auto files, driver_files(manifest_));
   for (const auto& [name, content] : files) source.append(content).append("\n");
   source += "})";
-  SW_TRY(const Value function, js_.evaluate(source, kDriverFile, 0));
+  SW_TRY(const Value function, js_.evaluate_without_source(source, kDriverFile));
   if (function == Value::exception()) return driver_failed("the driver");
   SW_TRY(const Value host, make_host_object(js_));
   SW_TRY(const Value version, js_.new_string(manifest_.version));

@@ -78,6 +78,8 @@ Result<void> QuickJs::bind(wasm::Instance& instance) {
   SW_CHECK_OK(find(e.delete_property, "JS_DeleteProperty"));
   SW_CHECK_OK(find(e.get_own_property, "JS_GetOwnProperty"));
   SW_CHECK_OK(find(e.define_property, "JS_DefineProperty"));
+  SW_CHECK_OK(find(e.compile_to_bytes, "qjs_compile"));
+  SW_CHECK_OK(find(e.eval_bytes, "qjs_eval_bytecode"));
   return find(e.parse_json, "JS_ParseJSON");
 }
 
@@ -231,6 +233,24 @@ Result<Value> QuickJs::evaluate(std::string_view code, std::string_view file_nam
   SW_TRY(const Value value, compile(code_address, code.size(), name_address, flags));
   SW_CHECK_OK(deallocate(code_address));
   SW_CHECK_OK(deallocate(name_address));
+  return value;
+}
+
+Result<Value> QuickJs::evaluate_without_source(std::string_view code, std::string_view file_name) {
+  constexpr std::int32_t kStripSource = 1 << 4;
+  SW_TRY(const std::uint32_t code_address, place(code));
+  SW_TRY(const std::uint32_t name_address, place(file_name));
+  SW_TRY(const std::uint32_t compiled,
+         instance_->call(exports_.compile_to_bytes, code_address, static_cast<std::uint32_t>(code.size()),
+                         name_address, 0, kStripSource, anchors_.scratch));
+  const std::uint32_t size = memory().load<std::uint32_t>(anchors_.scratch).value_or(0);
+  SW_CHECK_OK(deallocate(code_address));
+  SW_CHECK_OK(deallocate(name_address));
+  if (compiled == 0) return Value::exception();
+  SW_TRY(const std::uint32_t box, instance_->call(exports_.eval_bytes, compiled, size));
+  const Value value = unbox(box);
+  SW_CHECK_OK(deallocate(box));
+  SW_CHECK_OK(deallocate(compiled));
   return value;
 }
 

@@ -102,6 +102,9 @@ class QuickJs {
   /// Both texts end with a NUL that does not count.
   Result<Value> compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name, std::int32_t flags);
   Result<Value> evaluate(std::string_view code, std::string_view file_name, std::int32_t flags);
+  /// Evaluates a script in global scope and leaves its functions without their source text, which would be kept once
+  /// for each function that a function lies in.
+  Result<Value> evaluate_without_source(std::string_view code, std::string_view file_name);
   /// Runs compiled code; takes over `code`.
   Result<Value> run(Value code);
   Result<Value> call(Value function, std::span<const Value> arguments);
@@ -158,6 +161,8 @@ class QuickJs {
     Function<i32(u32, u32, u64, u32)> get_own_property;
     Function<i32(u32, u64, u32, u64, u64, u64, i32)> define_property;
     Function<u64(u32, u32, u32, u32)> parse_json;
+    Function<u32(u32, u32, u32, i32, i32, u32)> compile_to_bytes;
+    Function<u32(u32, u32)> eval_bytes;
   };
   const Exports& exports() const { return exports_; }
 
