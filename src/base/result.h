@@ -93,17 +93,20 @@ Error errno_error(int errno_value, std::string_view what);
 #define SW_CONCAT_INNER(a, b) a##b
 #define SW_CONCAT(a, b) SW_CONCAT_INNER(a, b)
 
+// The names come from __COUNTER__, so that a lambda within an expression can use the macros too.
+
 /// SW_TRY(auto x, expression): binds the value, or returns the error from the enclosing function.
-#define SW_TRY(declaration, ...) SW_TRY_INNER(SW_CONCAT(sw_result_, __LINE__), declaration, __VA_ARGS__)
+#define SW_TRY(declaration, ...) SW_TRY_INNER(SW_CONCAT(sw_result_, __COUNTER__), declaration, __VA_ARGS__)
 #define SW_TRY_INNER(name, declaration, ...)      \
   auto name = (__VA_ARGS__);                      \
   if (!name.ok()) return std::move(name).error(); \
   declaration = *std::move(name)
 
 /// SW_CHECK_OK(expression): for Result<void>; returns the error from the enclosing function.
-#define SW_CHECK_OK(...)                                   \
-  do {                                                     \
-    if (auto sw_status = (__VA_ARGS__); !sw_status.ok()) { \
-      return std::move(sw_status).error();                 \
-    }                                                      \
+#define SW_CHECK_OK(...) SW_CHECK_OK_INNER(SW_CONCAT(sw_status_, __COUNTER__), __VA_ARGS__)
+#define SW_CHECK_OK_INNER(name, ...)             \
+  do {                                           \
+    if (auto name = (__VA_ARGS__); !name.ok()) { \
+      return std::move(name).error();            \
+    }                                            \
   } while (false)

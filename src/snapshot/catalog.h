@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The contexts of a store and where their packs are: what the contexts table holds, and the keys of both tables.
+//
+// A context that is forked and its forks are a family: they share packs, and garbage is looked for in a family as
+// a whole. Packs lie in the order family, owner, sequence. A context's newest version is its last pack, so a save
+// writes nothing but packs.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/result.h"
+#include "snapshot/pack.h"
+#include "snapshot/snapshot_store.h"
+#include "storage/storage.h"
+
+namespace sw::snapshot {
+
+inline constexpr std::size_t kContextNameBytesMax = 256;
+inline constexpr std::size_t kLabelBytesMax = 256;
+
+struct ContextRecord {
+  std::uint32_t owner = 0;
+  std::uint32_t family = 0;
+  std::vector<CheckpointInfo> checkpoints;
+
+  // Not stored here; filled in when first needed.
+  PackId newest;
+  std::uint32_t history = 0;  // of the newest version
+  std::uint32_t next_sequence = 0;
+};
+
+using Contexts = std::map<std::string, ContextRecord, std::less<>>;
+
+std::string pack_key(std::uint32_t family, PackId id);
+std::string owner_prefix(std::uint32_t family, std::uint32_t owner);
+std::string family_prefix(std::uint32_t family);
+std::optional<PackId> pack_of_key(std::string_view key);
+
+Result<void> check_context_name(std::string_view name);
+Result<void> put_context(storage::Transaction& transaction, storage::TableId table, std::string_view name,
+                         const ContextRecord& record);
+Result<void> erase_context(storage::Transaction& transaction, storage::TableId table, std::string_view name);
+Result<void> put_next_owner(storage::Transaction& transaction, storage::TableId table, std::uint32_t next_owner);
+
+struct Catalog {
+  Contexts contexts;
+  std::uint32_t next_owner = 1;
+};
+Result<Catalog> read_catalog(storage::Reader& reader, storage::TableId table);
+
+}  // namespace sw::snapshot

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Finds the packs of a family of contexts that no version needs, in small steps between which the contexts go on.
+//
+// That is simple because packs never change: what cannot be reached from the versions that are kept when a
+// collection starts can never be reached again, and what is written later is left alone. So a collection looks at
+// one moment, however long it takes. All references lead to smaller sequence numbers; marking from the highest one
+// down reads each pack once.
+//
+// A pack that is needed only in part is pruned: the rest is taken out, what remains keeps its names.
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "snapshot/pack_reader.h"
+
+namespace sw::snapshot {
+
+/// How many entries each pack has, as far as known.
+using EntryCounts = std::map<PackId, std::size_t>;
+
+struct CollectionRoots {
+  /// Versions and how many before each are kept too.
+  std::map<PackId, std::uint32_t> versions;
+  /// The last pack of each owner there is. Packs beyond it, and of owners from `owners_end` on, came later.
+  std::map<std::uint32_t, std::uint32_t> last_sequence;
+  std::uint32_t owners_end = 0;
+};
+
+struct CollectionBudget {
+  std::size_t marked_packs = SIZE_MAX;
+  std::size_t erased_packs = SIZE_MAX;
+  std::size_t pruned_packs = SIZE_MAX;
+  /// Packs are pruned that have at least so many bytes, …
+  std::size_t prune_bytes_min = 16384;
+  /// … when at most this part of their entries is needed.
+  double prune_below = 0.5;
+};
+
+/// What a step of a collection wants changed in the storage.
+struct CollectionStep {
+  std::vector<PackId> erase;
+  std::vector<std::pair<PackId, Bytes>> put;
+  std::string resume_after;  ///< where the sweep goes on
+  bool finished = false;
+};
+
+class Collector {
+ public:
+  explicit Collector(CollectionRoots roots);
+
+  bool marked() const { return work_.empty(); }
+  /// Packs found to be needed.
+  std::size_t needed_packs() const { return needed_.size(); }
+
+  /// Errors: kCorrupt when something needed is damaged: the collection must not go on, nothing was deleted for it.
+  Result<void> mark(PackReader& packs, const CollectionBudget& budget);
+  /// Looks at the next packs once all is marked. Deletes nothing; `advance` after the commit.
+  Result<CollectionStep> sweep(storage::Reader& reader, storage::TableId table, std::uint32_t family,
+                               PackReader& packs, EntryCounts& counts, Compression& compression,
+                               const CollectionBudget& budget) const;
+  void advance(const CollectionStep& step) { resume_after_ = step.resume_after; }
+
+ private:
+  struct Work {
+    bool version = false;
+    std::uint32_t history = 0;
+    std::set<std::uint16_t> nodes;
+    std::set<std::uint16_t> entries;  // that may be differences to stored pages
+  };
+  struct Needed {
+    bool version = false;
+    bool host_tables = false;
+    std::set<std::uint16_t> nodes;
+    std::set<std::uint16_t> entries;
+  };
+  struct HigherSequenceFirst {
+    bool operator()(const PackId& a, const PackId& b) const {
+      return a.sequence != b.sequence ? a.sequence > b.sequence : a.owner > b.owner;
+    }
+  };
+
+  Result<void> mark_pack(PackReader& packs, PackId id, const Work& work);
+  Result<void> mark_version(const Pack& pack, std::uint32_t history);
+  Result<void> mark_node(const Pack& pack, std::uint16_t index);
+  Result<void> mark_chain(const Pack& pack, std::uint16_t index);
+  bool is_older(PackId id) const;
+  Result<std::optional<Bytes>> prune(PackReader& packs, PackId id, const Needed& needed, EntryCounts& counts,
+                                     Compression& compression, const CollectionBudget& budget) const;
+
+  CollectionRoots roots_;
+  std::map<PackId, Work, HigherSequenceFirst> work_;
+  std::map<PackId, Needed> needed_;
+  std::string resume_after_;
+};
+
+}  // namespace sw::snapshot

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "base/files.h"
+#include "base/result.h"
+
+struct ZSTD_CCtx_s;
+struct ZSTD_DCtx_s;
+
+namespace sw::snapshot {
+
+/// zstd with its working memory kept between calls. One thread at a time.
+class Compression {
+ public:
+  Compression();
+  ~Compression();
+  Compression(const Compression&) = delete;
+  Compression& operator=(const Compression&) = delete;
+
+  Result<Bytes> compress(BytesView bytes);
+  /// Errors: kCorrupt unless the result is exactly `size` bytes, which the caller has checked against a limit.
+  Result<Bytes> decompress(BytesView compressed, std::size_t size);
+
+ private:
+  struct FreeCompressor {
+    void operator()(ZSTD_CCtx_s* context) const noexcept;
+  };
+  struct FreeDecompressor {
+    void operator()(ZSTD_DCtx_s* context) const noexcept;
+  };
+  std::unique_ptr<ZSTD_CCtx_s, FreeCompressor> compressor_;
+  std::unique_ptr<ZSTD_DCtx_s, FreeDecompressor> decompressor_;
+  Bytes scratch_;
+};
+
+}  // namespace sw::snapshot

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/pack_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "snapshot/catalog.h"
+
+namespace sw::snapshot {
+
+namespace {
+
+constexpr std::size_t kKeptBytesMax = std::size_t{32} << 20U;
+
+std::size_t weight(const Pack& pack) { return sizeof pack + pack.differences.size(); }
+
+Error missing(PackId id, std::string_view what) {
+  return Error{ErrorCode::kCorrupt, fmt::format("snapshot pack {}: {}", to_string(id), what)};
+}
+
+}  // namespace
+
+Result<std::optional<Bytes>> PackReader::bytes(PackId id) { return reader_.get(table_, pack_key(family_, id)); }
+
+Result<Pack> PackReader::directory(PackId id) {
+  SW_TRY(const auto row, bytes(id));
+  if (!row) return missing(id, "missing");
+  ++packs_read_;
+  return decode_pack(id, *row, PackPart::kDirectory, compression_);
+}
+
+Result<std::shared_ptr<const Pack>> PackReader::pack(PackId id) {
+  if (const auto kept = kept_.find(id); kept != kept_.end()) return kept->second;
+  SW_TRY(const auto row, bytes(id));
+  if (!row) return missing(id, "missing");
+  ++packs_read_;
+  SW_TRY(Pack read, decode_pack(id, *row, PackPart::kAll, compression_));
+  auto shared = std::make_shared<const Pack>(std::move(read));
+  make_room(weight(*shared));
+  kept_bytes_ += weight(*shared);
+  kept_.emplace(id, shared);
+  return shared;
+}
+
+/// Large packs go first: they hold the bulk that was written once, and small ones are what chains lead through.
+void PackReader::make_room(std::size_t bytes) {
+  while (!kept_.empty() && kept_bytes_ + bytes > kKeptBytesMax) {
+    const auto largest =
+        std::ranges::max_element(kept_, {}, [](const auto& item) { return item.second->differences.size(); });
+    kept_bytes_ -= weight(*largest->second);
+    kept_.erase(largest);
+  }
+}
+
+Result<const Entry*> find_entry(const Pack& pack, std::uint16_t index) {
+  const auto found = std::ranges::lower_bound(pack.entries, index, {}, &Entry::index);
+  if (found != pack.entries.end() && found->index == index) return &*found;
+  return missing(pack.id, fmt::format("no entry {}", index));
+}
+
+Result<const Node*> find_node(const Pack& pack, std::uint16_t index) {
+  const auto found = std::ranges::find(pack.nodes, index, &Node::index);
+  if (found != pack.nodes.end()) return &*found;
+  return missing(pack.id, fmt::format("no table node {}", index));
+}
+
+}  // namespace sw::snapshot

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/recent_pages.h"
+
+#include <algorithm>
+
+namespace sw::snapshot {
+
+const Page* RecentPages::find(std::uint32_t page) const {
+  const auto found = pages_.find(page);
+  return found == pages_.end() ? nullptr : found->second->content.get();
+}
+
+void RecentPages::put(std::uint32_t page, PageView content, std::uint32_t step) {
+  if (pages_max_ == 0) return;
+  auto found = pages_.find(page);
+  if (found == pages_.end() && pages_.size() >= pages_max_) {
+    if (order_.front().step == step) return;
+    erase(order_.front().page);
+  }
+  if (found == pages_.end()) {
+    order_.push_back({page, step, std::make_unique<Page>()});
+    found = pages_.emplace(page, std::prev(order_.end())).first;
+  } else {
+    order_.splice(order_.end(), order_, found->second);
+    found->second->step = step;
+  }
+  std::ranges::copy(content, found->second->content->begin());
+}
+
+void RecentPages::erase(std::uint32_t page) {
+  const auto found = pages_.find(page);
+  if (found == pages_.end()) return;
+  order_.erase(found->second);
+  pages_.erase(found);
+}
+
+}  // namespace sw::snapshot

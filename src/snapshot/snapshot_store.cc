@@ -1,0 +1,577 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/snapshot_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "snapshot/catalog.h"
+#include "snapshot/collector.h"
+#include "snapshot/live_state.h"
+#include "snapshot/pack_reader.h"
+#include "snapshot/restorer.h"
+#include "snapshot/step_encoder.h"
+
+namespace sw::snapshot {
+
+namespace {
+
+/// A collection starts when as many packs were written since the last one started, or half of what that one found
+/// to be needed if that is more.
+constexpr std::size_t kCollectAfterPacks = 32;
+/// A save's share of a collection, for each pack it writes.
+constexpr std::size_t kMarkedPacksPerPack = 4;
+constexpr std::size_t kErasedPacksPerSave = 64;
+
+Error not_found(std::string_view what, std::string_view name) {
+  return Error{ErrorCode::kNotFound, fmt::format("there is no {} \"{}\"", what, name)};
+}
+
+Error invalid(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
+
+VersionInfo info_of(PackId id, const Version& version) {
+  return {id, version.build, version.memory_bytes, version.time_ms, version.history};
+}
+
+/// What the store knows of a family's garbage.
+struct Family {
+  std::optional<Collector> collector;
+  std::size_t packs_written = 0;  // since the last collection started
+  std::size_t packs_needed = 0;   // by the last collection
+};
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------- Live
+
+Live::Live(std::unique_ptr<LiveState> state) : state_(std::move(state)) {}
+Live::Live(Live&&) noexcept = default;
+Live& Live::operator=(Live&&) noexcept = default;
+Live::~Live() = default;
+
+const std::string& Live::context() const { return state_->context; }
+const std::string& Live::build() const { return state_->build; }
+std::optional<VersionId> Live::version() const {
+  return state_->based_on ? std::optional(state_->based_on) : std::nullopt;
+}
+std::uint64_t Live::stored_pages() const { return state_->stored_pages; }
+std::size_t Live::bookkeeping_bytes() const {
+  return sizeof(LiveState) + state_->table.slots().size() * sizeof(Region) + state_->recent.bytes() +
+         state_->host_tables.size();
+}
+
+// ------------------------------------------------------------------------------------------------ State
+
+struct SnapshotStore::State {
+  State(storage::ObjectStorage& object_storage, const Options& store_options)
+      : storage(object_storage), options(store_options) {}
+
+  storage::ObjectStorage& storage;
+  Options options;
+  Compression compression;
+  Contexts contexts;
+  std::uint32_t next_owner = 1;
+  std::map<std::uint32_t, Family> families;
+  EntryCounts entry_counts;
+  std::uint64_t collections = 0;
+  std::string collection_error;
+  bool stale = false;
+
+  PackReader reader_of(storage::Reader& reader, std::uint32_t family) {
+    return {reader, options.packs_table, family, compression};
+  }
+
+  Result<ContextRecord*> find(std::string_view name) {
+    SW_CHECK_OK(refresh());
+    const auto found = contexts.find(name);
+    if (found == contexts.end()) return not_found("context", name);
+    SW_CHECK_OK(find_newest(found->second));
+    return &found->second;
+  }
+
+  /// A context's newest version is the last of its packs.
+  Result<void> find_newest(ContextRecord& record) {
+    if (record.newest) return {};
+    const std::string prefix = owner_prefix(record.family, record.owner);
+    PackId newest;
+    SW_CHECK_OK(storage.read([&](storage::Reader& reader) {
+      return reader.scan_keys(storage::Range::of_prefix(options.packs_table, prefix), storage::Order::kDescending,
+                              [&](std::string_view key, std::size_t) -> Result<storage::Scan> {
+                                if (const auto id = pack_of_key(key)) newest = *id;
+                                return storage::Scan::kStop;
+                              });
+    }));
+    if (!newest) return Error{ErrorCode::kCorrupt, "a context has no snapshot pack"};
+    SW_TRY(const Version version, version_of(record, newest));
+    record.newest = newest;
+    record.history = version.history;
+    record.next_sequence = newest.sequence + 1;
+    return {};
+  }
+
+  Result<Version> version_of(const ContextRecord& record, PackId id) {
+    Version version;
+    SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
+      SW_TRY(Pack pack, reader_of(reader, record.family).directory(id));
+      if (!pack.version) {
+        return Error{ErrorCode::kCorrupt, fmt::format("snapshot pack {}: no version", to_string(id))};
+      }
+      version = *std::move(pack.version);
+      return {};
+    }));
+    return version;
+  }
+
+  /// The newest version and those that undo can reach.
+  Result<std::vector<VersionInfo>> history_of(const ContextRecord& record, std::uint32_t runs_max = UINT32_MAX) {
+    std::vector<VersionInfo> found;
+    PackId id = record.newest;
+    for (std::uint32_t i = 0; i <= record.history && i <= runs_max && id; ++i) {
+      SW_TRY(const Version version, version_of(record, id));
+      found.push_back(info_of(id, version));
+      found.back().history = record.history - i;
+      id = version.previous;
+    }
+    return found;
+  }
+
+  /// How many runs can be undone from a version. kNotFound if what the version needs may have been collected.
+  Result<std::uint32_t> check_kept(const ContextRecord& record, PackId id) {
+    if (id == record.newest) return record.history;
+    if (std::ranges::find(record.checkpoints, id, &CheckpointInfo::version) != record.checkpoints.end()) return 0;
+    SW_TRY(const auto versions, history_of(record));
+    const auto found = std::ranges::find(versions, id, &VersionInfo::id);
+    if (found == versions.end()) return not_found("version", to_string(id));
+    return found->history;
+  }
+
+  /// After a commit that failed it is not known what is stored.
+  Result<void> commit(const std::function<Result<void>(storage::Transaction&)>& body) {
+    auto committed = storage.transact(body);
+    stale = stale || !committed.ok();
+    return committed;
+  }
+
+  /// Reads again what may be out of date. To be called first in each operation.
+  Result<void> refresh() {
+    if (!stale) return {};
+    Catalog catalog;
+    SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
+      SW_TRY(catalog, read_catalog(reader, options.contexts_table));
+      return {};
+    }));
+    contexts = std::move(catalog.contexts);
+    next_owner = catalog.next_owner;
+    families.clear();
+    entry_counts.clear();
+    stale = false;
+    return {};
+  }
+
+  void note_committed(ContextRecord& record, PackId newest, std::uint32_t history, std::size_t packs) {
+    record.newest = newest;
+    record.history = history;
+    record.next_sequence = newest.sequence + 1;
+    families[record.family].packs_written += packs;
+  }
+
+  Result<VersionInfo> append_version(ContextRecord& record, Version version, const Also& also,
+                                     const Also& before = {}) {
+    Pack pack{.id = {record.owner, record.next_sequence}};
+    pack.version = std::move(version);
+    SW_TRY(const Bytes bytes, encode_pack(pack, compression));
+    SW_CHECK_OK(commit([&](storage::Transaction& transaction) -> Result<void> {
+      if (before) SW_CHECK_OK(before(transaction));
+      SW_CHECK_OK(transaction.put(options.packs_table, pack_key(record.family, pack.id), bytes));
+      return also ? also(transaction) : Result<void>();
+    }));
+    entry_counts[pack.id] = 0;
+    note_committed(record, pack.id, pack.version->history, 1);
+    return info_of(pack.id, *pack.version);
+  }
+
+  Result<void> change_checkpoints(std::string_view name, std::vector<CheckpointInfo> checkpoints,
+                                  const Also& also) {
+    ContextRecord changed = contexts.find(name)->second;
+    changed.checkpoints = std::move(checkpoints);
+    SW_CHECK_OK(commit([&](storage::Transaction& transaction) -> Result<void> {
+      SW_CHECK_OK(put_context(transaction, options.contexts_table, name, changed));
+      return also ? also(transaction) : Result<void>();
+    }));
+    contexts.find(name)->second.checkpoints = std::move(changed.checkpoints);
+    return {};
+  }
+
+  // Collection
+
+  Result<CollectionRoots> roots_of(std::uint32_t family) {
+    CollectionRoots roots;
+    roots.owners_end = next_owner;
+    for (auto& [name, record] : contexts) {
+      if (record.family != family) continue;
+      SW_CHECK_OK(find_newest(record));
+      roots.versions[record.newest] = record.history;
+      for (const CheckpointInfo& checkpoint : record.checkpoints) roots.versions.emplace(checkpoint.version, 0);
+      roots.last_sequence[record.owner] = record.newest.sequence;
+    }
+    return roots;
+  }
+
+  Result<void> start_collection(std::uint32_t id, Family& family) {
+    SW_TRY(CollectionRoots roots, roots_of(id));
+    family.collector.emplace(std::move(roots));
+    family.packs_written = 0;
+    return {};
+  }
+
+  /// Goes on with the collection of a family; what it wants changed comes back.
+  Result<CollectionStep> look_for_garbage(std::uint32_t id, Family& family, const CollectionBudget& budget) {
+    CollectionStep step;
+    SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
+      PackReader packs = reader_of(reader, id);
+      if (!family.collector->marked()) return family.collector->mark(packs, budget);
+      SW_TRY(step,
+             family.collector->sweep(reader, options.packs_table, id, packs, entry_counts, compression, budget));
+      return {};
+    }));
+    return step;
+  }
+
+  Result<void> apply(storage::Transaction& transaction, std::uint32_t family, const CollectionStep& step) {
+    for (const PackId id : step.erase) {
+      SW_CHECK_OK(transaction.erase(options.packs_table, pack_key(family, id)));
+    }
+    for (const auto& [id, bytes] : step.put) {
+      SW_CHECK_OK(transaction.put(options.packs_table, pack_key(family, id), bytes));
+    }
+    return {};
+  }
+
+  void note_applied(Family& family, const CollectionStep& step) {
+    if (!family.collector) return;
+    for (const PackId id : step.erase) entry_counts.erase(id);
+    family.collector->advance(step);
+    if (!step.finished) return;
+    family.packs_needed = family.collector->needed_packs();
+    family.collector.reset();
+    ++collections;
+    collection_error.clear();
+  }
+
+  /// The share of a save that writes `packs`. Garbage that cannot be looked for stays, and the save goes on.
+  CollectionStep collect_a_little(std::uint32_t id, std::size_t packs) {
+    Family& family = families[id];
+    if (!options.collect_while_saving) return {};
+    const std::size_t threshold = std::max(kCollectAfterPacks, family.packs_needed / 2);
+    if (!family.collector && family.packs_written < threshold) return {};
+    const CollectionBudget budget = {
+        .marked_packs = packs * kMarkedPacksPerPack, .erased_packs = kErasedPacksPerSave, .pruned_packs = 1};
+    auto step = [&]() -> Result<CollectionStep> {
+      if (!family.collector) SW_CHECK_OK(start_collection(id, family));
+      return look_for_garbage(id, family, budget);
+    }();
+    if (step.ok()) return *std::move(step);
+    give_up(family, step.error());
+    return {};
+  }
+
+  /// Something that is needed cannot be read, so what it needs is not known, and nothing may be deleted. A later
+  /// collection may do without it.
+  void give_up(Family& family, const Error& error) {
+    family.collector.reset();
+    family.packs_written = 0;
+    collection_error = error.message;
+  }
+
+  Result<void> collect_family(std::uint32_t id, const CollectionBudget& budget) {
+    Family& family = families[id];
+    SW_CHECK_OK(start_collection(id, family));
+    while (family.collector) {
+      auto step = look_for_garbage(id, family, budget);
+      if (!step.ok()) {
+        give_up(family, step.error());
+        return std::move(step).error();
+      }
+      if (!step->erase.empty() || !step->put.empty()) {
+        SW_CHECK_OK(commit([&](storage::Transaction& transaction) { return apply(transaction, id, *step); }));
+      }
+      note_applied(family, *step);
+    }
+    return {};
+  }
+};
+
+// ------------------------------------------------------------------------------------------------ Store
+
+SnapshotStore::SnapshotStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SnapshotStore::~SnapshotStore() = default;
+
+Result<std::unique_ptr<SnapshotStore>> SnapshotStore::open(storage::ObjectStorage& storage,
+                                                           const Options& options) {
+  auto state = std::make_unique<State>(storage, options);
+  SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
+    SW_TRY(Catalog catalog, read_catalog(reader, options.contexts_table));
+    state->contexts = std::move(catalog.contexts);
+    state->next_owner = catalog.next_owner;
+    return {};
+  }));
+  return std::unique_ptr<SnapshotStore>(new SnapshotStore(std::move(state)));
+}
+
+std::vector<std::string> SnapshotStore::contexts() const {
+  std::vector<std::string> names;
+  for (const auto& [name, record] : state_->contexts) names.push_back(name);
+  return names;
+}
+
+bool SnapshotStore::has(std::string_view context) const { return state_->contexts.contains(context); }
+
+Result<Live> SnapshotStore::begin(std::string_view context, std::string_view build) {
+  SW_CHECK_OK(check_context_name(context));
+  SW_CHECK_OK(state_->refresh());
+  if (build.size() > kBuildBytesMax) return invalid("the build's name is too long");
+  auto live =
+      std::make_unique<LiveState>(std::string(context), std::string(build), state_->options.recent_bytes_max);
+  if (has(context)) {
+    SW_TRY(const ContextRecord* const record, state_->find(context));
+    live->based_on = record->newest;
+  }
+  return Live(std::move(live));
+}
+
+Result<SaveStats> SnapshotStore::save(Live& live, const Step& step, const Also& also) {
+  State& s = *state_;
+  LiveState& memory = live.state();
+  SW_CHECK_OK(s.refresh());
+  const bool is_new = !has(memory.context);
+  ContextRecord fresh{
+      .owner = s.next_owner, .family = s.next_owner, .checkpoints = {}, .newest = {}, .next_sequence = 1};
+  ContextRecord* record = &fresh;
+  Version version;
+  if (!is_new) {
+    SW_TRY(record, s.find(memory.context));
+    version.previous = record->newest;
+    version.history = std::min(record->history + 1, s.options.history_max);
+  }
+  if (memory.based_on != record->newest) {
+    return invalid(fmt::format("context \"{}\" went on without this memory: its newest version is {}, not {}",
+                               memory.context, to_string(record->newest), to_string(memory.based_on)));
+  }
+  SW_TRY(PreparedStep prepared,
+         prepare_step(memory, step, {record->owner, record->next_sequence}, version, s.compression));
+  const CollectionStep garbage =
+      is_new ? CollectionStep{} : s.collect_a_little(record->family, prepared.packs.size());
+
+  SW_CHECK_OK(s.commit([&](storage::Transaction& transaction) -> Result<void> {
+    if (is_new) {
+      SW_CHECK_OK(put_next_owner(transaction, s.options.contexts_table, s.next_owner + 1));
+      SW_CHECK_OK(put_context(transaction, s.options.contexts_table, memory.context, *record));
+    }
+    for (const auto& [id, bytes] : prepared.packs) {
+      SW_CHECK_OK(transaction.put(s.options.packs_table, pack_key(record->family, id), bytes));
+    }
+    SW_CHECK_OK(s.apply(transaction, record->family, garbage));
+    return also ? also(transaction) : Result<void>();
+  }));
+  if (is_new) {
+    ++s.next_owner;
+    record = &s.contexts.emplace(memory.context, std::move(fresh)).first->second;
+  }
+  for (const auto& [id, count] : prepared.entry_counts) s.entry_counts[id] = count;
+  for (const auto& [id, bytes] : garbage.put) prepared.stats.bytes_written += bytes.size();
+  s.note_committed(*record, prepared.stats.version, version.history, prepared.packs.size());
+  s.note_applied(s.families[record->family], garbage);
+  const SaveStats stats = prepared.stats;
+  remember(memory, std::move(prepared), step);
+  return stats;
+}
+
+Result<VersionInfo> SnapshotStore::latest(std::string_view context) {
+  SW_TRY(const ContextRecord* const record, state_->find(context));
+  SW_TRY(const Version version, state_->version_of(*record, record->newest));
+  return info_of(record->newest, version);
+}
+
+Result<std::vector<VersionInfo>> SnapshotStore::versions(std::string_view context) {
+  SW_TRY(const ContextRecord* const record, state_->find(context));
+  return state_->history_of(*record);
+}
+
+Result<Restored> SnapshotStore::restore(std::string_view context, VersionId version, std::string_view build,
+                                        BytesView image, std::span<std::byte> memory) {
+  SW_TRY(const ContextRecord* const record, state_->find(context));
+  SW_CHECK_OK(state_->check_kept(*record, version));
+  auto live =
+      std::make_unique<LiveState>(std::string(context), std::string(build), state_->options.recent_bytes_max);
+  Bytes host_tables;
+  std::uint64_t pages_written = 0;
+  std::uint64_t packs_read = 0;
+  SW_CHECK_OK(state_->storage.read([&](storage::Reader& reader) -> Result<void> {
+    PackReader packs = state_->reader_of(reader, record->family);
+    SW_TRY(const auto pack, packs.pack(version));
+    if (!pack->version) return not_found("version", to_string(version));
+    const Version& stored = *pack->version;
+    if (stored.build != build) {
+      return invalid(fmt::format("version {} was made by build {}", to_string(version), stored.build));
+    }
+    if (stored.memory_bytes != memory.size()) {
+      return invalid(
+          fmt::format("version {} is of a memory of {} bytes", to_string(version), stored.memory_bytes));
+    }
+    Restorer restorer(packs, image, memory, *live);
+    SW_CHECK_OK(restorer.restore(stored, version.sequence));
+    SW_TRY(const auto tables, packs.pack(stored.host_tables));
+    if (!tables->host_tables) {
+      return Error{ErrorCode::kCorrupt, fmt::format("snapshot pack {}: no host tables", to_string(tables->id))};
+    }
+    host_tables = *tables->host_tables;
+    live->host_tables_pack = stored.host_tables;
+    pages_written = restorer.pages_written();
+    packs_read = packs.packs_read();
+    return {};
+  }));
+  live->host_tables = host_tables;
+  live->memory_bytes = memory.size();
+  live->based_on = version;
+  return Restored{Live(std::move(live)), std::move(host_tables), pages_written, packs_read};
+}
+
+Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t runs, std::int64_t time_ms,
+                                        const Also& also) {
+  SW_TRY(ContextRecord* const record, state_->find(context));
+  SW_TRY(const auto versions, state_->history_of(*record, runs));
+  if (versions.size() <= runs) {
+    return invalid(fmt::format("{} runs cannot be undone, at most {}", runs, versions.front().history));
+  }
+  SW_TRY(Version version, state_->version_of(*record, versions.back().id));
+  version.time_ms = time_ms;
+  version.history = versions.back().history;
+  return state_->append_version(*record, std::move(version), also);
+}
+
+Result<VersionInfo> SnapshotStore::rewind(std::string_view context, VersionId version, std::int64_t time_ms,
+                                          const Also& also) {
+  SW_TRY(ContextRecord* const record, state_->find(context));
+  SW_CHECK_OK(state_->check_kept(*record, version));
+  SW_TRY(Version copy, state_->version_of(*record, version));
+  copy.time_ms = time_ms;
+  copy.previous = record->newest;
+  copy.history = std::min(record->history + 1, state_->options.history_max);
+  return state_->append_version(*record, std::move(copy), also);
+}
+
+Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<VersionId> version,
+                                        std::string_view new_context, std::int64_t time_ms, const Also& also) {
+  State& s = *state_;
+  SW_CHECK_OK(check_context_name(new_context));
+  SW_CHECK_OK(s.refresh());
+  if (has(new_context)) return invalid(fmt::format("there is a context \"{}\" already", new_context));
+  SW_TRY(const ContextRecord* const source, s.find(context));
+  const VersionId from = version.value_or(source->newest);
+  SW_TRY(const std::uint32_t history, s.check_kept(*source, from));
+  SW_TRY(Version copy, s.version_of(*source, from));
+  copy.time_ms = time_ms;
+  copy.history = history;
+  // Its sequence goes on where the source's is, since references lead to smaller numbers only.
+  ContextRecord forked{.owner = s.next_owner,
+                       .family = source->family,
+                       .checkpoints = {},
+                       .newest = {},
+                       .next_sequence = source->next_sequence};
+  SW_TRY(const VersionInfo info,
+         s.append_version(forked, std::move(copy), also, [&](storage::Transaction& transaction) -> Result<void> {
+           SW_CHECK_OK(put_next_owner(transaction, s.options.contexts_table, s.next_owner + 1));
+           return put_context(transaction, s.options.contexts_table, new_context, forked);
+         }));
+  ++s.next_owner;
+  s.contexts.emplace(new_context, std::move(forked));
+  return info;
+}
+
+Result<void> SnapshotStore::remove(std::string_view context, const Also& also) {
+  State& s = *state_;
+  SW_CHECK_OK(s.refresh());
+  const auto found = s.contexts.find(context);
+  if (found == s.contexts.end()) return not_found("context", context);
+  const std::uint32_t family = found->second.family;
+  const bool alone = std::ranges::none_of(
+      s.contexts, [&](const auto& other) { return other.second.family == family && other.first != context; });
+  SW_CHECK_OK(s.commit([&](storage::Transaction& transaction) -> Result<void> {
+    SW_CHECK_OK(erase_context(transaction, s.options.contexts_table, context));
+    if (alone) {
+      SW_CHECK_OK(
+          transaction.erase_range(storage::Range::of_prefix(s.options.packs_table, family_prefix(family))));
+    }
+    return also ? also(transaction) : Result<void>();
+  }));
+  s.contexts.erase(found);
+  if (alone) {
+    s.families.erase(family);
+    return {};
+  }
+  // Relatives need some of its packs. Nothing else of it may stay.
+  return s.collect_family(family, {.prune_bytes_min = 0, .prune_below = 1.0});
+}
+
+Result<VersionInfo> SnapshotStore::add_checkpoint(std::string_view context, std::string_view label,
+                                                  std::int64_t time_ms, const Also& also) {
+  if (label.empty() || label.size() > kLabelBytesMax) {
+    return invalid(fmt::format("a checkpoint's label has 1 to {} bytes", kLabelBytesMax));
+  }
+  SW_TRY(const ContextRecord* const record, state_->find(context));
+  std::vector<CheckpointInfo> checkpoints = record->checkpoints;
+  if (std::ranges::find(checkpoints, label, &CheckpointInfo::label) != checkpoints.end()) {
+    return invalid(fmt::format("there is a checkpoint \"{}\" already", label));
+  }
+  if (checkpoints.size() >= state_->options.checkpoints_max) {
+    return Error{ErrorCode::kLimitExceeded,
+                 fmt::format("a context can have {} checkpoints", state_->options.checkpoints_max)};
+  }
+  SW_TRY(const Version version, state_->version_of(*record, record->newest));
+  checkpoints.push_back({std::string(label), record->newest, time_ms});
+  SW_CHECK_OK(state_->change_checkpoints(context, std::move(checkpoints), also));
+  return info_of(record->newest, version);
+}
+
+Result<std::vector<CheckpointInfo>> SnapshotStore::checkpoints(std::string_view context) const {
+  SW_TRY(const ContextRecord* const record, state_->find(context));
+  return record->checkpoints;
+}
+
+Result<void> SnapshotStore::remove_checkpoint(std::string_view context, std::string_view label, const Also& also) {
+  SW_TRY(const ContextRecord* const record, state_->find(context));
+  std::vector<CheckpointInfo> checkpoints = record->checkpoints;
+  if (std::erase_if(checkpoints, [&](const CheckpointInfo& c) { return c.label == label; }) == 0) {
+    return not_found("checkpoint", label);
+  }
+  return state_->change_checkpoints(context, std::move(checkpoints), also);
+}
+
+Result<void> SnapshotStore::collect() {
+  SW_CHECK_OK(state_->refresh());
+  std::vector<std::uint32_t> families;
+  for (const auto& [name, record] : state_->contexts) families.push_back(record.family);
+  std::sort(families.begin(), families.end());
+  families.erase(std::unique(families.begin(), families.end()), families.end());
+  for (const std::uint32_t family : families) SW_CHECK_OK(state_->collect_family(family, {}));
+  return {};
+}
+
+Result<StoreStats> SnapshotStore::stats() {
+  StoreStats stats;
+  stats.collections = state_->collections;
+  stats.collection_error = state_->collection_error;
+  SW_CHECK_OK(state_->storage.read([&](storage::Reader& reader) {
+    return reader.scan_keys(storage::Range{.table = state_->options.packs_table, .from = {}, .to = {}},
+                            storage::Order::kAscending,
+                            [&](std::string_view, std::size_t value_bytes) -> Result<storage::Scan> {
+                              ++stats.packs;
+                              stats.pack_bytes += value_bytes;
+                              return storage::Scan::kContinue;
+                            });
+  }));
+  return stats;
+}
+
+}  // namespace sw::snapshot

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where contexts rest: for each, versions of its linear memory and of the small tables the host keeps for it.
+// A version costs what changed since the one before. Older versions stay for undo, checkpoints keep a version for
+// good, a fork is a second context that begins at a version of the first; all three only refer to what is stored.
+//
+//   auto live = store.begin("c1", build);                        a memory as the image has it
+//   store.save(live, {.memory = …, .image = …, .changed = …});   after each run
+//   auto newest = store.latest("c1");                            in another process:
+//   auto restored = store.restore("c1", newest->id, build, image, memory);
+//
+// What a run changed is on disk before anyone hears that it ended: each operation is one transaction, and takes
+// along what the caller has to write.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+#include "base/result.h"
+#include "snapshot/pack.h"
+#include "storage/storage.h"
+
+namespace sw::snapshot {
+
+struct LiveState;
+
+/// Names a version within its store; text form: to_string, parse_pack_id.
+using VersionId = PackId;
+
+struct Options {
+  storage::TableId contexts_table = 0x60;
+  storage::TableId packs_table = 0x61;
+  /// How many runs can be undone.
+  std::uint32_t history_max = 20;
+  /// Copies of often-changed pages that a live memory keeps, to save differences to them.
+  std::size_t recent_bytes_max = std::size_t{8} << 20U;
+  std::size_t checkpoints_max = 100;
+  /// Whether `save` does a small share of the garbage collection. Else call `collect`.
+  bool collect_while_saving = true;
+};
+
+/// Bytes [begin, end) of a memory.
+struct ByteRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// A memory at rest, to be saved.
+struct Step {
+  BytesView memory;  ///< a multiple of 4096 bytes, at most 4 GiB
+  BytesView image;   ///< what the memory was made from; zeros follow it
+  /// Whatever may have changed since the last save or restore. May say too much, not too little.
+  std::span<const ByteRange> changed;
+  BytesView host_tables;
+  std::int64_t time_ms = 0;
+};
+
+struct SaveStats {
+  VersionId version;
+  std::uint64_t pages_seen = 0;     ///< in `changed`
+  std::uint64_t pages_changed = 0;  ///< really different from what is stored
+  std::uint64_t pages_moved = 0;    ///< written again so that old packs can go
+  std::uint64_t bytes_written = 0;  ///< values put into the storage, without `also`'s
+};
+
+struct VersionInfo {
+  VersionId id;
+  std::string build;
+  std::uint64_t memory_bytes = 0;  ///< what the memory must be grown to before `restore`
+  std::int64_t time_ms = 0;
+  std::uint32_t history = 0;  ///< how many runs can be undone from here
+};
+
+struct CheckpointInfo {
+  std::string label;
+  VersionId version;
+  std::int64_t time_ms = 0;  ///< when it was made
+};
+
+struct StoreStats {
+  std::uint64_t packs = 0;
+  std::uint64_t pack_bytes = 0;
+  std::uint64_t collections = 0;  ///< finished since the store was opened
+  std::string collection_error;   ///< why the last one could not be finished; empty: it was
+};
+
+/// What is known to be stored of a memory in use. Belongs to the instance whose memory it is: they live and die
+/// together.
+class Live {
+ public:
+  explicit Live(std::unique_ptr<LiveState> state);
+  Live(Live&&) noexcept;
+  Live& operator=(Live&&) noexcept;
+  ~Live();
+
+  const std::string& context() const;
+  const std::string& build() const;
+  /// None before the first save of a fresh memory in a new context.
+  std::optional<VersionId> version() const;
+  std::uint64_t stored_pages() const;
+  /// How much memory the bookkeeping takes.
+  std::size_t bookkeeping_bytes() const;
+
+  LiveState& state() { return *state_; }
+
+ private:
+  std::unique_ptr<LiveState> state_;
+};
+
+struct Restored {
+  Live live;
+  Bytes host_tables;
+  std::uint64_t pages_written = 0;
+  std::uint64_t packs_read = 0;
+};
+
+/// Writes the caller's own rows into the same transaction. May be called more than once.
+using Also = std::function<Result<void>(storage::Transaction&)>;
+
+/// Threads: one at a time, like the storage. Context names: any bytes, 1 to 256 of them.
+/// Errors of all: kInvalidArgument, kNotFound (no such context, version or checkpoint), kCorrupt (says what is
+/// damaged), and those of the storage. After an error nothing has changed.
+class SnapshotStore {
+ public:
+  /// `storage` outlives the store, and nobody else touches the two tables.
+  static Result<std::unique_ptr<SnapshotStore>> open(storage::ObjectStorage& storage, const Options& options);
+  ~SnapshotStore();
+  SnapshotStore(const SnapshotStore&) = delete;
+  SnapshotStore& operator=(const SnapshotStore&) = delete;
+
+  std::vector<std::string> contexts() const;
+  bool has(std::string_view context) const;
+
+  /// A memory as the image has it. Nothing is written before `save`; what the context holds until then stays, and
+  /// can be undone to afterwards.
+  Result<Live> begin(std::string_view context, std::string_view build);
+  Result<SaveStats> save(Live& live, const Step& step, const Also& also = {});
+
+  Result<VersionInfo> latest(std::string_view context);
+  /// The newest and those that undo can reach, newest first.
+  Result<std::vector<VersionInfo>> versions(std::string_view context);
+  /// Writes the version's pages over `memory`, which is as the image has it and grown to the version's size.
+  /// After an error `memory` may be partly written and must be dropped; no damaged page is ever written.
+  /// `live` can be saved only if the version is the newest.
+  /// Errors: kInvalidArgument for another build or size.
+  Result<Restored> restore(std::string_view context, VersionId version, std::string_view build, BytesView image,
+                           std::span<std::byte> memory);
+
+  /// Makes the version `runs` before the newest one the newest. A Live of the context is of no use afterwards.
+  Result<VersionInfo> undo(std::string_view context, std::uint32_t runs, std::int64_t time_ms,
+                           const Also& also = {});
+  /// Makes a copy of `version` (one that `versions` or `checkpoints` list) the newest; undo leads back.
+  Result<VersionInfo> rewind(std::string_view context, VersionId version, std::int64_t time_ms,
+                             const Also& also = {});
+  /// A new context that begins where `version` is; absent: the newest.
+  Result<VersionInfo> fork(std::string_view context, std::optional<VersionId> version,
+                           std::string_view new_context, std::int64_t time_ms, const Also& also = {});
+  Result<void> remove(std::string_view context, const Also& also = {});
+
+  /// Keeps the newest version under a label. kInvalidArgument if the context has one of that label.
+  Result<VersionInfo> add_checkpoint(std::string_view context, std::string_view label, std::int64_t time_ms,
+                                     const Also& also = {});
+  Result<std::vector<CheckpointInfo>> checkpoints(std::string_view context) const;
+  Result<void> remove_checkpoint(std::string_view context, std::string_view label, const Also& also = {});
+
+  /// Deletes everything that no version needs any more. Takes as long as there are packs; for tests and idle
+  /// times.
+  Result<void> collect();
+  Result<StoreStats> stats();
+
+ private:
+  struct State;
+  explicit SnapshotStore(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sw::snapshot

@@ -1,0 +1,336 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "snapshot/step_encoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sw::snapshot {
+
+namespace {
+
+/// A difference this small is taken without looking for a smaller one.
+constexpr std::size_t kSmallDifference = 128;
+
+std::uint32_t chain_length_max(std::uint32_t page) {
+  constexpr std::uint32_t kScatter = 2654435761U;
+  return kChainLengthMin + ((page * kScatter) >> 16U) % (kChainLengthMax - kChainLengthMin);
+}
+
+class StepEncoder {
+ public:
+  StepEncoder(LiveState& live, const Step& step, PackId first, Compression& compression)
+      : live_(live),
+        step_(step),
+        first_(first),
+        compression_(compression),
+        memory_pages_(static_cast<std::uint32_t>(step.memory.size() / kPageBytes)),
+        image_pages_(static_cast<std::uint32_t>(step.image.size() / kPageBytes)) {}
+
+  Result<PreparedStep> prepare(const Version& version_template) {
+    SW_CHECK_OK(check());
+    out_.digest = live_.digest;
+    out_.stored_pages = live_.stored_pages;
+    for (const ByteRange& range : step_.changed) SW_CHECK_OK(scan(range));
+    if (step_.memory.size() < live_.memory_bytes) drop_pages_beyond_the_end();
+    move_pages_out_of_old_packs();
+    sort_changes();
+    number_packs();
+    SW_CHECK_OK(encode_pages());
+    SW_CHECK_OK(encode_version(version_template));
+    for (const auto& [id, bytes] : out_.packs) out_.stats.bytes_written += bytes.size();
+    return std::move(out_);
+  }
+
+ private:
+  using Change = PreparedStep::Change;
+
+  Result<void> check() const {
+    for (const std::size_t bytes : {step_.memory.size(), step_.image.size()}) {
+      if (bytes % kPageBytes != 0 || bytes / kPageBytes > kPagesMax) {
+        return Error{ErrorCode::kInvalidArgument, fmt::format("a memory cannot have {} bytes", bytes)};
+      }
+    }
+    if (step_.host_tables.size() > kHostTablesBytesMax) {
+      return Error{ErrorCode::kLimitExceeded, fmt::format("host tables of {} bytes; at most {} can be saved",
+                                                          step_.host_tables.size(), kHostTablesBytesMax)};
+    }
+    return {};
+  }
+
+  PageView content(std::uint32_t page) const { return page_at(step_.memory, page); }
+  PageView image(std::uint32_t page) const {
+    return page < image_pages_ ? page_at(step_.image, page) : zero_page();
+  }
+
+  Result<void> scan(const ByteRange& range) {
+    if (range.begin < scanned_bytes_ || range.end < range.begin) {
+      return Error{ErrorCode::kInvalidArgument, "the changed ranges of a memory must ascend and not overlap"};
+    }
+    scanned_bytes_ = range.end;
+    const std::size_t begin = std::max(range.begin / kPageBytes, next_page_);
+    const std::size_t end = std::min<std::size_t>((range.end + kPageBytes - 1) / kPageBytes, memory_pages_);
+    for (std::size_t page = begin; page < end; ++page) look_at(static_cast<std::uint32_t>(page));
+    next_page_ = std::max(next_page_, end);
+    return {};
+  }
+
+  void look_at(std::uint32_t page) {
+    ++out_.stats.pages_seen;
+    const std::uint64_t hash = page_hash(content(page));
+    PageState& state = live_.table.at(page);
+    if (state.hashed && state.hash == hash) return;
+    if (equal(content(page), image(page))) {
+      if (state.stored()) {
+        remove(page, state);
+      } else {
+        state.hash = hash;
+        state.hashed = true;
+      }
+      return;
+    }
+    ++out_.stats.pages_changed;
+    Change change{.page = page};
+    change.state.hash = hash;
+    change.state.hashed = true;
+    account(state, change);
+    out_.changes.push_back(change);
+  }
+
+  void remove(std::uint32_t page, const PageState& state) {
+    ++out_.stats.pages_changed;
+    const Change change{.page = page, .removed = true};
+    account(state, change);
+    out_.changes.push_back(change);
+  }
+
+  void account(const PageState& before, const Change& change) {
+    if (before.stored()) {
+      out_.digest -= digest_share(change.page, before.hash);
+      --out_.stored_pages;
+    }
+    if (!change.removed) {
+      out_.digest += digest_share(change.page, change.state.hash);
+      ++out_.stored_pages;
+    }
+  }
+
+  void drop_pages_beyond_the_end() {
+    for (const auto& [region, slot] : live_.table.slots()) {
+      for (std::uint32_t i = 0; i < kRegionPages; ++i) {
+        const std::uint32_t page = region * kRegionPages + i;
+        if (page >= memory_pages_ && (*slot.pages)[i].stored()) remove(page, (*slot.pages)[i]);
+      }
+    }
+  }
+
+  /// Old packs that hold few pages of this memory, if there are too many of them: those with the fewest first.
+  std::set<PackId> packs_to_empty() const {
+    std::vector<std::pair<std::uint32_t, PackId>> sparse;
+    for (const auto& [id, pages] : live_.pages_in_pack) {
+      if (id.sequence + kChainSpanMax < first_.sequence && pages < kPackEntriesMax / 4)
+        sparse.push_back({pages, id});
+    }
+    if (sparse.size() <= kSparseOldPacksMax) return {};
+    std::sort(sparse.begin(), sparse.end());
+    std::set<PackId> chosen;
+    std::size_t pages = 0;
+    for (const auto& [count, id] : sparse) {
+      if (sparse.size() - chosen.size() <= kSparseOldPacksLeft || pages >= kMovedPagesMax) break;
+      pages += count;
+      chosen.insert(id);
+    }
+    return chosen;
+  }
+
+  void move_pages_out_of_old_packs() {
+    const std::set<PackId> packs = packs_to_empty();
+    if (packs.empty()) return;
+    std::set<std::uint32_t> changed;
+    for (const Change& change : out_.changes) changed.insert(change.page);
+    for (const auto& [region, slot] : live_.table.slots()) {
+      for (std::uint32_t i = 0; i < kRegionPages; ++i) {
+        const std::uint32_t page = region * kRegionPages + i;
+        const PageState& state = (*slot.pages)[i];
+        if (!state.stored() || !packs.contains(state.place.pack) || changed.contains(page)) continue;
+        // Its content is what was stored, unless the caller's ranges left out a change; then it stays where it is.
+        if (page_hash(content(page)) != state.hash) continue;
+        Change change{.page = page, .moved = true};
+        change.state.hash = state.hash;
+        change.state.hashed = true;
+        out_.changes.push_back(change);
+        ++out_.stats.pages_moved;
+      }
+    }
+  }
+
+  void sort_changes() {
+    std::sort(out_.changes.begin(), out_.changes.end(),
+              [](const Change& a, const Change& b) { return a.page < b.page; });
+  }
+
+  void number_packs() {
+    const auto stored = static_cast<std::size_t>(
+        std::ranges::count_if(out_.changes, [](const Change& change) { return !change.removed; }));
+    const std::size_t packs = std::max<std::size_t>(1, (stored + kPackEntriesMax - 1) / kPackEntriesMax);
+    last_ = {first_.owner, first_.sequence + static_cast<std::uint32_t>(packs - 1)};
+  }
+
+  Result<void> encode_pages() {
+    pack_.id = first_;
+    for (Change& change : out_.changes) {
+      if (change.removed) continue;
+      if (pack_.entries.size() == kPackEntriesMax) SW_CHECK_OK(finish_pack());
+      add_entry(change);
+    }
+    return {};
+  }
+
+  Result<void> finish_pack() {
+    SW_TRY(Bytes bytes, encode_pack(pack_, compression_));
+    out_.packs.emplace_back(pack_.id, std::move(bytes));
+    out_.entry_counts.emplace_back(pack_.id, pack_.entries.size());
+    pack_ = Pack{.id = {pack_.id.owner, pack_.id.sequence + 1}};
+    return {};
+  }
+
+  void add_entry(Change& change) {
+    Entry entry;
+    entry.index = static_cast<std::uint16_t>(pack_.entries.size());
+    entry.page = change.page;
+    entry.check = static_cast<std::uint32_t>(change.state.hash);
+    entry.offset = static_cast<std::uint32_t>(pack_.differences.size());
+    change.state.place = {pack_.id, entry.index};
+    change.state.chain_begin = pack_.id.sequence;
+
+    Page difference;
+    std::ranges::copy(content(change.page), difference.begin());
+    xor_into(difference, choose_base(change, entry));
+    if (!append_sparse(pack_.differences, difference, kSparseBytesMax)) {
+      entry.whole = true;
+      pack_.differences.insert(pack_.differences.end(), difference.begin(), difference.end());
+    }
+    entry.size = static_cast<std::uint32_t>(pack_.differences.size()) - entry.offset;
+    pack_.entries.push_back(entry);
+  }
+
+  /// The page that `change` differs least from.
+  PageView choose_base(Change& change, Entry& entry) {
+    const PageView page = content(change.page);
+    const Page* const recent = stored_base(change);
+    const std::size_t to_recent = recent == nullptr ? kPageBytes + 1 : sw::snapshot::difference(page, *recent);
+    if (to_recent > kSmallDifference) {
+      const std::size_t to_zero = sw::snapshot::difference(page, zero_page());
+      const std::size_t to_image = sw::snapshot::difference(page, image(change.page));
+      // A stored base costs a look-up more at each restore, so it has to save something.
+      if (recent == nullptr || to_recent + to_recent / 8 > std::min(to_zero, to_image)) {
+        entry.against = to_image < to_zero ? Against::kImage : Against::kZero;
+        return to_image < to_zero ? image(change.page) : zero_page();
+      }
+    }
+    const PageState& before = *live_.table.find(change.page);
+    entry.against = Against::kStored;
+    entry.base = before.place;
+    change.state.depth = static_cast<std::uint8_t>(before.depth + 1);
+    change.state.chain_begin = before.chain_begin;
+    return *recent;
+  }
+
+  const Page* stored_base(const Change& change) const {
+    const PageState* const before = live_.table.find(change.page);
+    if (change.moved || before == nullptr || !before->stored()) return nullptr;
+    if (before->depth >= chain_length_max(change.page)) return nullptr;
+    if (pack_.id.sequence - before->chain_begin > kChainSpanMax) return nullptr;
+    return live_.recent.find(change.page);
+  }
+
+  /// The regions with changes, as they will be; their nodes go into the last pack.
+  void update_regions() {
+    for (const Change& change : out_.changes) {
+      PageTable::Slot& slot = out_.regions[change.page / kRegionPages];
+      if (!slot.pages) {
+        slot.pages = std::make_unique<Region>(*live_.table.slot(change.page / kRegionPages).pages);
+      }
+      (*slot.pages)[change.page % kRegionPages] = change.removed ? PageState{} : change.state;
+    }
+    for (auto& [region, slot] : out_.regions) {
+      std::vector<PageRun> runs = runs_of(*slot.pages);
+      if (runs.empty()) continue;
+      const auto index = static_cast<std::uint16_t>(pack_.nodes.size());
+      slot.node = {last_, index};
+      pack_.nodes.push_back({index, region, std::move(runs)});
+    }
+  }
+
+  Result<void> encode_version(const Version& version_template) {
+    update_regions();
+    Version& version = pack_.version.emplace(version_template);
+    version.build = live_.build;
+    version.memory_bytes = step_.memory.size();
+    version.time_ms = step_.time_ms;
+    version.digest = out_.digest;
+    for (const auto& [region, slot] : live_.table.slots()) {
+      const auto changed = out_.regions.find(region);
+      const Place node = changed == out_.regions.end() ? slot.node : changed->second.node;
+      if (node.pack) version.regions.push_back({region, node});
+    }
+    add_host_tables(version);
+    out_.stats.version = last_;
+    return finish_pack();
+  }
+
+  void add_host_tables(Version& version) {
+    const bool same = live_.host_tables_pack && std::ranges::equal(live_.host_tables, step_.host_tables);
+    out_.host_tables_pack = same ? live_.host_tables_pack : last_;
+    version.host_tables = out_.host_tables_pack;
+    if (!same) pack_.host_tables.emplace(step_.host_tables.begin(), step_.host_tables.end());
+  }
+
+  LiveState& live_;
+  const Step& step_;
+  PackId first_;
+  PackId last_;
+  Compression& compression_;
+  std::uint32_t memory_pages_;
+  std::uint32_t image_pages_;
+  std::size_t scanned_bytes_ = 0;
+  std::size_t next_page_ = 0;
+  Pack pack_;  // being filled
+  PreparedStep out_;
+};
+
+void count_page(LiveState& live, PackId pack, int change) {
+  if (!pack) return;
+  std::uint32_t& count = live.pages_in_pack[pack];
+  count = static_cast<std::uint32_t>(static_cast<int>(count) + change);
+  if (count == 0) live.pages_in_pack.erase(pack);
+}
+
+}  // namespace
+
+Result<PreparedStep> prepare_step(LiveState& live, const Step& step, PackId first, const Version& version_template,
+                                  Compression& compression) {
+  return StepEncoder(live, step, first, compression).prepare(version_template);
+}
+
+void remember(LiveState& live, PreparedStep step, const Step& input) {
+  for (const PreparedStep::Change& change : step.changes) {
+    count_page(live, live.table.at(change.page).place.pack, -1);
+    count_page(live, change.state.place.pack, +1);
+    if (change.removed) live.recent.erase(change.page);
+    else if (!change.moved) {
+      live.recent.put(change.page, page_at(input.memory, change.page), step.stats.version.sequence);
+    }
+  }
+  for (auto& [region, slot] : step.regions) live.table.slot(region) = std::move(slot);
+  live.based_on = step.stats.version;
+  live.memory_bytes = input.memory.size();
+  live.digest = step.digest;
+  live.stored_pages = step.stored_pages;
+  live.host_tables_pack = step.host_tables_pack;
+  live.host_tables.assign(input.host_tables.begin(), input.host_tables.end());
+}
+
+}  // namespace sw::snapshot
