@@ -75,7 +75,7 @@ ErrnoOr<BytesView> LazyBytes::get() {
 
 ErrnoOr<BytesView> FileContent::view() const {
   if (lazy_) return lazy_->get();
-  return borrowed_.owner ? borrowed_.bytes : BytesView(own_);
+  return own_ ? BytesView(*own_) : borrowed_.bytes;
 }
 
 ErrnoOr<std::size_t> FileContent::read(std::uint64_t offset, std::span<std::byte> to) const {
@@ -87,10 +87,12 @@ ErrnoOr<std::size_t> FileContent::read(std::uint64_t offset, std::span<std::byte
 }
 
 Errno FileContent::make_own(std::uint64_t keep) {
-  if (!borrowed_.owner && !lazy_) return Errno::kSuccess;
+  if (own_ && own_.use_count() == 1) return Errno::kSuccess;
   SW_WASI_TRY(const BytesView from, view());
   const auto kept = from.first(static_cast<std::size_t>(std::min<std::uint64_t>(keep, from.size())));
-  SW_WASI_CHECK(allocating([&] { own_.assign(kept.begin(), kept.end()); }));
+  std::shared_ptr<Bytes> copy;
+  SW_WASI_CHECK(allocating([&] { copy = std::make_shared<Bytes>(kept.begin(), kept.end()); }));
+  own_ = std::move(copy);
   borrowed_ = {};
   lazy_ = nullptr;
   return Errno::kSuccess;
@@ -101,10 +103,10 @@ Errno FileContent::write(std::uint64_t offset, BytesView bytes) {
   SW_WASI_CHECK(make_own(UINT64_MAX));
   return allocating([&] {
     const auto begin = static_cast<std::size_t>(offset);
-    if (begin > own_.size()) own_.resize(begin);
-    const std::size_t overlap = std::min(bytes.size(), own_.size() - begin);
-    std::memcpy(own_.data() + begin, bytes.data(), overlap);
-    own_.insert(own_.end(), bytes.begin() + static_cast<std::ptrdiff_t>(overlap), bytes.end());
+    if (begin > own_->size()) own_->resize(begin);
+    const std::size_t overlap = std::min(bytes.size(), own_->size() - begin);
+    if (overlap != 0) std::memcpy(own_->data() + begin, bytes.data(), overlap);
+    own_->insert(own_->end(), bytes.begin() + static_cast<std::ptrdiff_t>(overlap), bytes.end());
   });
 }
 
@@ -112,34 +114,38 @@ Errno FileContent::resize(std::uint64_t size) {
   if (size == this->size()) return Errno::kSuccess;
   SW_WASI_CHECK(make_own(size));
   return allocating([&] {
-    own_.resize(static_cast<std::size_t>(size));
-    if (own_.capacity() > 65536 && own_.size() < own_.capacity() / 4) own_.shrink_to_fit();
+    own_->resize(static_cast<std::size_t>(size));
+    if (own_->capacity() > 65536 && own_->size() < own_->capacity() / 4) own_->shrink_to_fit();
   });
 }
 
 void FileContent::borrow(SharedBytes bytes) {
-  own_ = {};
+  own_ = nullptr;
   lazy_ = nullptr;
   borrowed_ = std::move(bytes);
 }
 
 void FileContent::borrow(std::shared_ptr<LazyBytes> lazy) {
-  own_ = {};
+  own_ = nullptr;
   borrowed_ = {};
   lazy_ = std::move(lazy);
+}
+
+void FileContent::adopt(Bytes bytes) {
+  borrowed_ = {};
+  lazy_ = nullptr;
+  own_ = std::make_shared<Bytes>(std::move(bytes));
 }
 
 bool FileContent::borrows(BytesView bytes) const {
   return borrowed_.owner && borrowed_.bytes.data() == bytes.data() && borrowed_.bytes.size() == bytes.size();
 }
 
-ErrnoOr<SharedBytes> FileContent::share() {
-  if (lazy_) {
-    SW_WASI_TRY(const BytesView bytes, lazy_->get());
-    return SharedBytes{lazy_, bytes};
-  }
-  if (!borrowed_.owner) borrow(SharedBytes::own(std::exchange(own_, {})));
-  return borrowed_;
+ErrnoOr<SharedBytes> FileContent::share() const {
+  if (own_) return SharedBytes{own_, *own_};
+  if (!lazy_) return borrowed_;
+  SW_WASI_TRY(const BytesView bytes, lazy_->get());
+  return SharedBytes{lazy_, bytes};
 }
 
 }  // namespace sw::wasi

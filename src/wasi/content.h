@@ -4,7 +4,8 @@
 
 // What a regular file holds. Bytes start out borrowed (a mapped archive, a folder loaded from the host, an
 // archive member inflated on first use) and are copied only when the guest writes: many instances read one
-// copy, and comparing with what was loaded is a comparison of pointers.
+// copy, and comparing with what was loaded is a comparison of pointers. Our own bytes can be lent in the same
+// way: a write copies them while somebody holds on to them.
 
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,7 @@ class LazyBytes {
 
 class FileContent {
  public:
-  std::uint64_t size() const { return lazy_ ? lazy_->size() : view_size(); }
+  std::uint64_t size() const { return lazy_ ? lazy_->size() : own_ ? own_->size() : borrowed_.bytes.size(); }
   /// Valid until the next change.
   ErrnoOr<BytesView> view() const;
   /// Bytes copied to `to`; 0 at the end or past it.
@@ -60,16 +61,17 @@ class FileContent {
 
   void borrow(SharedBytes bytes);
   void borrow(std::shared_ptr<LazyBytes> lazy);
+  void adopt(Bytes bytes);
   /// Do we still hold these very bytes, unchanged?
   bool borrows(BytesView bytes) const;
-  /// The bytes for another owner to keep. Own bytes become borrowed by both, so this copies nothing.
-  ErrnoOr<SharedBytes> share();
+  /// The bytes, which stay as they are now for as long as they are held. Copies nothing.
+  ErrnoOr<SharedBytes> share() const;
 
  private:
-  std::size_t view_size() const { return borrowed_.owner ? borrowed_.bytes.size() : own_.size(); }
   Errno make_own(std::uint64_t keep);
 
-  Bytes own_;  // used when neither of the others is set
+  // One of the three at most; none: no bytes.
+  std::shared_ptr<Bytes> own_;  // written to in place while nobody else holds it
   SharedBytes borrowed_;
   std::shared_ptr<LazyBytes> lazy_;
 };

@@ -68,7 +68,7 @@ Errno FileSystem::write_file(std::string_view path, BytesView bytes, WriteMode m
   }
   if (mode == WriteMode::kAppend) return append(file, bytes);
   if (bytes.size() > file.tree->limits().file_bytes_max) return Errno::kFbig;
-  return file.tree->set_content(*file.node, SharedBytes::own(Bytes(bytes.begin(), bytes.end())), now_ns());
+  return file.tree->set_content(*file.node, Bytes(bytes.begin(), bytes.end()), now_ns());
 }
 
 ErrnoOr<std::vector<DirectoryEntry>> FileSystem::read_directory(std::string_view path) {

@@ -249,14 +249,25 @@ Errno Tree::resize(Node& file, std::uint64_t size, std::uint64_t now_ns) {
   return Errno::kSuccess;
 }
 
-Errno Tree::set_content(Node& file, SharedBytes bytes, std::uint64_t now_ns) {
+Errno Tree::replace_content(Node& file, std::uint64_t size, std::uint64_t now_ns) {
   SW_WASI_CHECK(writable());
   const std::uint64_t rest = usage_.bytes - file.content.size();
-  if (bytes.bytes.size() > limits_.file_bytes_max) return Errno::kFbig;
-  if (rest + bytes.bytes.size() > limits_.tree_bytes_max) return Errno::kNospc;
-  usage_.bytes = rest + bytes.bytes.size();
-  file.content.borrow(std::move(bytes));
+  if (size > limits_.file_bytes_max) return Errno::kFbig;
+  if (rest + size > limits_.tree_bytes_max) return Errno::kNospc;
+  usage_.bytes = rest + size;
   file.times.modified = file.times.changed = now_ns;
+  return Errno::kSuccess;
+}
+
+Errno Tree::set_content(Node& file, SharedBytes bytes, std::uint64_t now_ns) {
+  SW_WASI_CHECK(replace_content(file, bytes.bytes.size(), now_ns));
+  file.content.borrow(std::move(bytes));
+  return Errno::kSuccess;
+}
+
+Errno Tree::set_content(Node& file, Bytes bytes, std::uint64_t now_ns) {
+  SW_WASI_CHECK(replace_content(file, bytes.size(), now_ns));
+  file.content.adopt(std::move(bytes));
   return Errno::kSuccess;
 }
 

@@ -68,6 +68,8 @@ class Tree {
   Errno resize(Node& file, std::uint64_t size, std::uint64_t now_ns);
   /// Replaces a file's content by bytes that are shared with others until it is written to.
   Errno set_content(Node& file, SharedBytes bytes, std::uint64_t now_ns);
+  /// By bytes that become the file's own.
+  Errno set_content(Node& file, Bytes bytes, std::uint64_t now_ns);
 
   /// A file without a name, as after open and unlink. Held to the limits, whether or not the tree is disabled.
   ErrnoOr<std::shared_ptr<Node>> create_unnamed_file(BytesView content, const Timestamps& times);
@@ -80,6 +82,7 @@ class Tree {
   friend class LayoutBuilder;
   Errno writable() const;
   Errno room_for_entry() const;
+  Errno replace_content(Node& file, std::uint64_t size, std::uint64_t now_ns);
   Errno room_for_depth(const Node& directory, std::uint32_t levels) const;
   std::shared_ptr<Node> make_node(FileType type, std::uint64_t now_ns);
   void attach(Node& directory, std::string_view name, std::shared_ptr<Node> node, std::uint64_t now_ns);

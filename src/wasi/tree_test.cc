@@ -336,6 +336,24 @@ TEST(FileContent, SharedBytesAreCopiedOnlyWhenWrittenTo) {
   EXPECT_EQ(as_text(shared.bytes), "ab");
 }
 
+TEST(FileContent, LentBytesStayAsTheyWereAndOwnOnesAreWrittenInPlace) {
+  FileContent content;
+  EXPECT_TRUE(content.share()->bytes.empty());
+  EXPECT_EQ(content.write(0, as_bytes("abc")), Errno::kSuccess);
+  const std::byte* const at = content.view()->data();
+  {
+    const SharedBytes lent = content.share().value();
+    EXPECT_EQ(lent.bytes.data(), at);
+    EXPECT_EQ(content.write(0, as_bytes("X")), Errno::kSuccess);
+    EXPECT_EQ(as_text(lent.bytes), "abc");
+    EXPECT_EQ(as_text(content.view().value()), "Xbc");
+  }
+  const std::byte* const copy = content.view()->data();
+  (void)content.share();  // held by nobody any more
+  EXPECT_EQ(content.write(1, as_bytes("Y")), Errno::kSuccess);
+  EXPECT_EQ(content.view()->data(), copy);
+}
+
 TEST(FileContent, LazyBytesAreMadeOnceAndFailAsIo) {
   int made = 0;
   auto lazy = std::make_shared<LazyBytes>(1, [&made]() -> Result<Bytes> {

@@ -12,7 +12,7 @@ namespace sw::wasi {
 
 ErrnoOr<std::size_t> BytesInput::read(std::span<std::byte> to) {
   const std::size_t count = std::min(to.size(), bytes_.size() - position_);
-  std::memcpy(to.data(), bytes_.data() + position_, count);
+  if (count != 0) std::memcpy(to.data(), bytes_.data() + position_, count);
   position_ += count;
   return count;
 }
