@@ -38,7 +38,7 @@ for number, code in enumerate(cells, 1):
         value = run(number, code)
         if isinstance(value, (dict, list)):
             try: out["json"] = json.loads(json.dumps(value, allow_nan=False))
-            except (TypeError, ValueError): out["text"] = repr(value)
+            except Exception: out["text"] = repr(value)
         elif value is not None: out["text"] = repr(value)
     except SystemExit as exit:
         sys.stdout.flush()
