@@ -232,6 +232,11 @@ function rangeError(name, range, value, boundary) {
 }
 
 function checkRange(buffer, at, size) {
+  if (size > buffer.length) {
+    const error = atCaller(new NativeRangeError('Attempt to access memory outside buffer bounds'), checkRange);
+    put(error, 'code', 'ERR_BUFFER_OUT_OF_BOUNDS');
+    throw error;
+  }
   if (!numberIsInteger(at) || at < 0 || at + size > buffer.length) {
     throw rangeError('offset', `>= 0 and <= ${buffer.length - size}`, at, checkRange);
   }

@@ -140,7 +140,8 @@ class TextDecoder {
       for (let i = end; i < size; ++i) this.#pending[i - end] = bytes[i];
     } else if (even !== size) {
       if (this.#fatal) throw this.#invalid();
-      text += '\ufffd';
+      const last = text.length > 0 ? stringCharCodeAt(text, text.length - 1) : 0;
+      if (!(last >= 0xd800 && last <= 0xdbff)) text += '\ufffd';  // else one error for the half pair and the byte
     }
     const formed = stringToWellFormed(text);
     if (this.#fatal && formed !== text) throw this.#invalid();

@@ -52,7 +52,11 @@ function captureStackTrace(target, boundary) {
 method(Error, 'captureStackTrace', captureStackTrace);
 
 const stackAccessor = {
-  get stack() { return isErrorLike(this) && !host.isProxy(this) ? stackText(this) : undefined; },
+  get stack() {
+    if (!isErrorLike(this) || host.isProxy(this)) return undefined;
+    const own = nativeStack(this);  // not text when user code set Error.prepareStackTrace
+    return own === undefined || typeof own === 'string' ? stackText(this) : own;
+  },
   set stack(value) { if (isObject(this)) put(this, 'stack', value, false); },
 };
 defineProperty(Error.prototype, 'stack', {

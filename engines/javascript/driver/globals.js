@@ -26,5 +26,14 @@ const performanceObject = new Performance();
   for (const name in visible) put(globalThis, name, visible[name], false);
   for (const name in functions) put(globalThis, name, functions[name], false);
   put(globalThis, 'global', globalThis, false);
+  put(globalThis, 'module', mainModule, false);
+  put(globalThis, 'exports', mainModule.exports, false);
+  const paths = { __proto__: null, __dirname: () => host.cwd(), __filename: () => path.resolve(host.fileName()) };
+  for (const name in paths) {
+    defineProperty(globalThis, name, {
+      __proto__: null, configurable: true, enumerable: false, get: paths[name],
+      set(value) { put(globalThis, name, value); },
+    });
+  }
   put(globalThis, symbolToStringTag, 'global', false);
 })();

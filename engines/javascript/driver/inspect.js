@@ -351,7 +351,7 @@ function formatRaw(context, value, depth, kind) {
         keys = namedKeys(context, value);
         if (keys.length === 0) {
           const contents = formatBufferContents(context, value);
-          return `<Buffer${contents === '' ? '' : ` ${contents}`}>`;
+          return `<Buffer ${contents}>`;
         }
       }
       keys = namedKeys(context, value);

@@ -64,7 +64,7 @@ const querystring = {
     return out;
   },
   stringify(object, separator = '&', equals = '=') {
-    const parts = [], keys = objectKeys(object), text = (value) => querystring.escape(isObject(value) ? '' : `${value}`);
+    const parts = [], keys = objectKeys(object), text = (value) => querystring.escape(isObject(value) || value === undefined || value === null ? '' : `${value}`);
     for (let i = 0; i < keys.length; ++i) {
       const value = object[keys[i]], list = arrayIsArray(value) ? value : [value];
       for (let k = 0; k < list.length; ++k) arrayPush(parts, `${querystring.escape(keys[i])}${equals}${text(list[k])}`);
@@ -102,17 +102,18 @@ class StringDecoder {
   }
 }
 
-/// node:readline over standard input: there is no terminal, so lines come from the whole of it.
+/// node:readline over a read stream: there is no terminal, so lines come from the whole of it.
 class ReadlineInterface extends EventEmitter {
-  #lines; #closed = false; #started = false; #questions = [];
+  #input; #lines; #closed = false; #questions = [];
   constructor(options) {
     super();
+    this.#input = options?.input;
     put(this, 'output', options?.output, false);
     setImmediate(() => this.#run());
   }
   #read() {
     if (this.#lines === undefined) {
-      const text = fs.readFileSync(0, 'utf8');
+      const text = isReadStream(this.#input) ? restOfStream(this.#input) : fs.readFileSync(0, 'utf8');
       this.#lines = text === '' ? [] : stringSplit(stringReplaceAll(text, '\r\n', '\n'), '\n');
       if (this.#lines.length > 0 && this.#lines[this.#lines.length - 1] === '') arrayPop(this.#lines);
     }
@@ -159,7 +160,7 @@ class ReadlineInterface extends EventEmitter {
   }
 }
 const readline = {
-  createInterface(options) { return new ReadlineInterface(options); },
+  createInterface(options, output) { return new ReadlineInterface(isReadStream(options) ? { input: options, output } : options); },
   Interface: ReadlineInterface,
   promises: {
     createInterface(options) {
@@ -277,6 +278,11 @@ function loadFile(file) {
 }
 
 const require = makeRequire(() => host.cwd());
+
+// What a program for Node may expect of being the main module.
+const mainModule = { exports: {}, id: '.', loaded: false, children: [], paths: [] };
+put(mainModule, 'require', require, false);
+put(require, 'main', mainModule);
 
 /// Source text of a built-in as an ES module; evaluated at bake, before `require` can be anything else.
 function builtinModuleSource(name) {

@@ -74,7 +74,8 @@ const path = {
     const body = trimSlashes(text);
     if (body === '/') return '';
     const base = stringSlice(body, lastPartStart(body, body.length));
-    return suffix !== undefined && base !== suffix && stringEndsWith(base, suffix) ? stringSlice(base, 0, -suffix.length || undefined) : base;
+    if (suffix === undefined || suffix === '' || !stringEndsWith(base, suffix)) return base;
+    return base !== suffix ? stringSlice(base, 0, -suffix.length) : text === suffix ? '' : base;
   },
   extname(text) {
     checkString(text, 'path', path.extname);
@@ -97,8 +98,8 @@ const path = {
   parse(text) {
     checkString(text, 'path', path.parse);
     const root = text[0] === '/' ? '/' : '', base = path.basename(text), ext = path.extname(base);
-    const dir = path.dirname(text);
-    return { root, dir: dir === '.' && text[0] !== '.' ? '' : dir, base, ext, name: ext === '' ? base : stringSlice(base, 0, -ext.length) };
+    const dir = stringIncludes(trimSlashes(text), '/') ? path.dirname(text) : '';
+    return { root, dir, base, ext, name: ext === '' ? base : stringSlice(base, 0, -ext.length) };
   },
   format(parts) {
     const dir = parts.dir ?? parts.root ?? '';

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // process: what the run was given (environment, arguments, directory) and how it ends.
 
-let environment, argumentList, exitCode;
+let environment, argumentList, exitCode, standardInput;
 // The host keeps the directory; this copy tells a host that restored this interpreter's memory.
 let workingDirectory = '/workspace';
 const kArmExit = 4, kArmUncaught = 8;
@@ -19,68 +19,6 @@ function checkedExitCode(code, boundary) {
     throw typeError('ERR_INVALID_ARG_TYPE', `The "code" argument must be of type number. Received ${received(code)}`, boundary);
   }
   return number;
-}
-
-function outputStream(fd) {
-  const write = (chunk, encoding, done) => {
-    if (typeof chunk === 'string') {
-      host.write(fd, chunk);
-    } else {
-      const bytes = bytesOf(chunk);
-      if (bytes === null) {
-        throw typeError('ERR_INVALID_ARG_TYPE',
-          `The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView. Received ${received(chunk)}`, write);
-      }
-      host.writeBytes(fd, typedArrayBuffer(bytes), typedArrayByteOffset(bytes), typedArrayLength(bytes));
-    }
-    const callback = typeof encoding === 'function' ? encoding : done;
-    if (typeof callback === 'function') nextTick(callback);
-    return true;
-  };
-  const emitter = new EventEmitter();
-  put(emitter, 'fd', fd);
-  put(emitter, 'isTTY', false);
-  put(emitter, 'writable', true);
-  method(emitter, 'write', write);
-  method(emitter, 'end', (chunk) => { if (chunk !== undefined && chunk !== null) write(chunk); return emitter; });
-  method(emitter, 'cork', () => {});
-  method(emitter, 'uncork', () => {});
-  return emitter;
-}
-
-/// Standard input as a stream of few words: it can be read whole, by line events, or with for await.
-function inputStream() {
-  const stream = new EventEmitter();
-  let encoding = null, started = false;
-  put(stream, 'fd', 0);
-  put(stream, 'isTTY', false);
-  put(stream, 'readable', true);
-  const start = () => {
-    if (started) return;
-    started = true;
-    setImmediate(() => {
-      const data = fs.readFileSync(0, encoding ?? undefined);
-      if (data.length > 0) stream.emit('data', data);
-      stream.emit('end');
-      stream.emit('close');
-    });
-  };
-  const on = stream.on;
-  method(stream, 'on', function (event, listener) {
-    reflectApply(on, stream, [event, listener]);
-    if (event === 'data' || event === 'end' || event === 'readable') start();
-    return stream;
-  });
-  method(stream, 'addListener', stream.on);
-  method(stream, 'setEncoding', (name) => { encoding = name ?? 'utf8'; return stream; });
-  method(stream, 'resume', () => { start(); return stream; });
-  method(stream, 'pause', () => stream);
-  method(stream, 'read', () => { const data = fs.readFileSync(0, encoding ?? undefined); return data.length > 0 ? data : null; });
-  method(stream, symbolAsyncIterator, async function* () {
-    const data = fs.readFileSync(0, encoding ?? undefined);
-    if (data.length > 0) yield data;
-  });
-  return stream;
 }
 
 const processObject = {};
@@ -122,9 +60,13 @@ function makeProcess() {
     get() { return exitCode; },
     set(code) { exitCode = checkedExitCode(code); host.setExitCode(exitCode ?? 0); },
   });
-  lazy('stdout', () => outputStream(1));
-  lazy('stderr', () => outputStream(2));
-  lazy('stdin', inputStream);
+  lazy('stdout', () => new WriteStream(undefined, { fd: 1 }));
+  lazy('stderr', () => new WriteStream(undefined, { fd: 2 }));
+  defineProperty(processObject, 'stdin', {
+    __proto__: null, enumerable: true, configurable: true,
+    get() { return standardInput ??= new ReadStream(0, { fd: 0 }); },
+    set(value) { standardInput = value; },
+  });
 
   const methods = {
     cwd() { return host.cwd(); },
@@ -206,5 +148,6 @@ function resetRun() {
   environment = undefined;
   argumentList = undefined;
   exitCode = undefined;
+  standardInput = undefined;
   groupIndent = '';
 }

@@ -132,7 +132,7 @@ function isPunycode(text) {
     bias = k + mathFloor(36 * delta / (delta + 38));
     point += mathFloor(index / size);
     index %= size;
-    if (point > 0x10ffff) return false;
+    if (point > 0x10ffff || point < 0xa0) return false;
     ++index;
   }
   return true;

@@ -92,9 +92,10 @@ Result<void> JavaScriptGuest::after_restore() {
   return internals_.reseed(js_);
 }
 
-Result<void> JavaScriptGuest::begin(const RunRequest& request) {
+Result<void> JavaScriptGuest::begin(const RunRequest& request, std::string_view file_name) {
   env_ = request.env;
   args_ = request.args;
+  file_name_ = file_name;
   exit_code_.reset();
   exited_.reset();
   answering_ = false;
@@ -122,7 +123,7 @@ bool JavaScriptGuest::set_time_zone() {
 }
 
 Result<Reply> JavaScriptGuest::evaluate(const RunRequest& request, std::string_view file_name) {
-  SW_CHECK_OK(begin(request));
+  SW_CHECK_OK(begin(request, file_name));
   if (!set_time_zone()) {
     return with_cwd(
         error_reply("RangeError", "the environment variable TZ names no time zone that is known here"));

@@ -59,6 +59,7 @@ class JavaScriptGuest final : public Guest {
   wasm::MemoryView memory() const { return js_.memory(); }
   const std::vector<std::pair<std::string, std::string>>& env() const { return env_; }
   const std::vector<std::string>& args() const { return args_; }
+  const std::string& file_name() const { return file_name_; }
   /// When the context's first cell began, by its monotonic clock; kept in the guest, so that it survives a
   /// restore.
   std::uint64_t start_ns() const;
@@ -129,7 +130,7 @@ class JavaScriptGuest final : public Guest {
   Error driver_failed(std::string_view what);
 
   // A cell.
-  Result<void> begin(const RunRequest& request);
+  Result<void> begin(const RunRequest& request, std::string_view file_name);
   bool set_time_zone();
   Result<Value> compile(std::string_view code, std::string_view file_name);
   Result<Reply> run_compiled(Value code, std::string_view file_name);
@@ -171,6 +172,7 @@ class JavaScriptGuest final : public Guest {
   // Of the run in progress.
   std::vector<std::pair<std::string, std::string>> env_;
   std::vector<std::string> args_;
+  std::string file_name_;
   TimeZone time_zone_;
   std::string cwd_ = "/workspace";
   Value main_ = Value::undefined();  // the cell's own promise

@@ -78,6 +78,8 @@ Result<Value> argument_list(JavaScriptGuest& guest, const Arguments&) {
   return guest.js().new_string(json::serialize(array));
 }
 
+Result<Value> file_name(JavaScriptGuest& guest, const Arguments&) { return guest.js().new_string(guest.file_name()); }
+
 Result<Value> cwd(JavaScriptGuest& guest, const Arguments&) { return guest.js().new_string(guest.cwd()); }
 
 Result<Value> chdir(JavaScriptGuest& guest, const Arguments& arguments) {
@@ -105,6 +107,7 @@ constexpr std::array kRunFunctions = {
     HostEntry{"arm", arm},
     HostEntry{"environment", environment},
     HostEntry{"argumentList", argument_list},
+    HostEntry{"fileName", file_name},
     HostEntry{"cwd", cwd},
     HostEntry{"chdir", chdir},
     HostEntry{"exit", exit},
