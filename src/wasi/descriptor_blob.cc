@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "wasi/byte_stream.h"
@@ -32,6 +35,8 @@ class Writer {
   Result<Bytes> write(const std::vector<std::shared_ptr<OpenFile>>& slots);
 
  private:
+  void find_paths(const std::vector<const OpenFile*>& open);
+  std::optional<std::string> path_of(const OpenFile& file);
   Result<void> put_file(const OpenFile& file);
   void put_named(const OpenFile& file, const std::string& path);
   Result<void> put_unnamed(const OpenFile& file);
@@ -40,14 +45,51 @@ class Writer {
   ByteWriter out_;
   ByteWriter unnamed_;
   std::map<const Node*, std::uint32_t> unnamed_index_;
+  std::unordered_map<const Node*, std::string> paths_;  // of the open nodes that have one; empty: not found yet
+  std::set<const Node*> listed_;                        // directories whose order has been written
 };
+
+/// Each tree is searched once, however many of its files are open: a guest may have opened many of very many.
+void Writer::find_paths(const std::vector<const OpenFile*>& open) {
+  std::set<std::int32_t> mounts;
+  for (const OpenFile* file : open) {
+    if (file->stale || file->is_stream() || file->at.mount < 0) continue;
+    mounts.insert(file->at.mount);
+    paths_.try_emplace(file->at.node.get());
+  }
+  for (const std::int32_t mount : mounts) {
+    Tree& tree = *files_.tree_of(mount);
+    const auto found = files_.canonical_path({files_.tree_of(mount), tree.root().shared_from_this(), mount});
+    const std::string prefix = found.ok() && *found != "/" ? *found : "";
+    const auto note = [&](const Node& node, const std::string& path) {
+      const auto wanted = paths_.find(&node);
+      if (wanted != paths_.end() && wanted->second.empty()) wanted->second = path;
+    };
+    note(tree.root(), prefix.empty() ? "/" : prefix);
+    (void)tree.walk([&](const std::string& path, Node& node) {
+      note(node, prefix + "/" + path);
+      return true;
+    });
+  }
+}
+
+std::optional<std::string> Writer::path_of(const OpenFile& file) {
+  if (file.at.mount < 0) {
+    auto path = files_.canonical_path(file.at);
+    return path.ok() ? std::optional(*std::move(path)) : std::nullopt;
+  }
+  const auto found = paths_.find(file.at.node.get());
+  if (found == paths_.end() || found->second.empty()) return std::nullopt;
+  return found->second;
+}
 
 void Writer::put_named(const OpenFile& file, const std::string& path) {
   out_.put(static_cast<std::uint8_t>(Kind::kNamed));
   out_.put_text(path);
   out_.put(static_cast<std::uint8_t>(file.type()));
   // A guest that is listing a directory remembers an order number: it must mean the same entry afterwards.
-  const bool ordered = file.type() == FileType::kDirectory && !file.at.tree->read_only();
+  const bool ordered = file.type() == FileType::kDirectory && !file.at.tree->read_only() &&
+                       listed_.insert(file.at.node.get()).second;
   const Directory* const directory = ordered ? file.at.node->directory.get() : nullptr;
   out_.put(static_cast<std::uint32_t>(directory ? directory->size() : 0));
   out_.put(directory ? directory->next_order() : std::uint64_t{0});
@@ -87,8 +129,7 @@ Result<void> Writer::put_file(const OpenFile& file) {
     return {};
   }
   if (!file.stale) {
-    const auto path = files_.canonical_path(file.at);
-    if (path.ok()) {
+    if (const auto path = path_of(file)) {
       put_named(file, *path);
       return {};
     }
@@ -109,6 +150,7 @@ Result<Bytes> Writer::write(const std::vector<std::shared_ptr<OpenFile>>& slots)
       distinct.push_back(slot.get());
     }
   }
+  find_paths(distinct);
   for (const OpenFile* file : distinct) SW_CHECK_OK(put_file(*file));
   ByteWriter all;
   all.put(kMagic);

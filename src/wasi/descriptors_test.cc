@@ -189,6 +189,15 @@ TEST_F(DescriptorTest, AListingInProgressGoesOnInARebuiltDirectory) {
   EXPECT_THAT(rest, ElementsAre("c", "new"));
 }
 
+TEST_F(DescriptorTest, ADirectoryThatIsOpenTwiceIsListedOnce) {
+  const std::string name(200, 'n');
+  ASSERT_EQ(write("/workspace/" + name, ""), Errno::kSuccess);
+  open(".");
+  const std::size_t once = table_.serialize(files())->size();
+  open(".");
+  EXPECT_LT(table_.serialize(files())->size(), once + 100);
+}
+
 TEST_F(DescriptorTest, WhatIsGoneOrOfAnotherTypeIsStale) {
   ASSERT_EQ(write("/workspace/gone", ""), Errno::kSuccess);
   ASSERT_EQ(write("/workspace/changed", ""), Errno::kSuccess);

@@ -134,17 +134,21 @@ class GuestTest : public ::testing::Test {
   Wasi& wasi() { return host_->wasi; }
   FileSystem& files() { return host_->wasi.files(); }
 
-  Result<Errno> call_raw(std::string_view name, const std::vector<std::uint64_t>& arguments) {
+  /// On a thread where guests may run.
+  Result<Errno> call_here(std::string_view name, const std::vector<std::uint64_t>& arguments) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       EXPECT_TRUE(memory().store(static_cast<std::uint32_t>(8 * i), arguments[i]));
     }
     SW_TRY(const auto function, instance_->function<std::uint32_t()>(name));
-    Result<std::uint32_t> answer = Error{};
-    // Guests need a stack that the test's own thread does not have.
-    const auto ran = wasm::run_on_guest_thread(engine().options(), [&] { answer = instance_->call(function); });
+    SW_TRY(const std::uint32_t answer, instance_->call(function));
+    return static_cast<Errno>(answer);
+  }
+  /// From the test's own thread, whose stack is too small for guests.
+  Result<Errno> call_raw(std::string_view name, const std::vector<std::uint64_t>& arguments) {
+    Result<Errno> answer = Error{};
+    const auto ran = wasm::run_on_guest_thread(engine().options(), [&] { answer = call_here(name, arguments); });
     EXPECT_TRUE(ran.ok());
-    if (!answer.ok()) return std::move(answer).error();
-    return static_cast<Errno>(*answer);
+    return answer;
   }
   Errno call(std::string_view name, const std::vector<std::uint64_t>& arguments) {
     auto answer = call_raw(name, arguments);
