@@ -2,8 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wasm/slot.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -49,6 +54,29 @@ void finalize_memory(void* environment) {
   if (handle->pool) handle->pool->give_back(std::move(handle->slot));
 }
 
+// Debian 12's kernel headers are older than this feature, which is in Linux since 6.7.
+constexpr std::uint64_t kWriteProtectAsync = 1 << 15;  // UFFD_FEATURE_WP_ASYNC
+
+/// Makes a fault in the range bring in its own page only. By default the kernel maps the sixteen pages around it
+/// as well; those are clean, but each page that is present costs every scan for dirty pages some 15 ns, and an
+/// interpreter that touches 700 pages here and there would have 8,000 present. Memory registered for write
+/// protection is exempt from that, protected or not (nothing here ever is).
+/// Empty where the kernel does not offer it: scans are then slower, and nothing else changes.
+UniqueFd map_page_by_page(void* base, std::size_t length) {
+  UniqueFd fd(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)));
+  if (!fd) return fd;
+  uffdio_api api = {};
+  api.api = UFFD_API;
+  api.features = kWriteProtectAsync;
+  uffdio_register range = {};
+  range.range.start = reinterpret_cast<std::uint64_t>(base);
+  range.range.len = length;
+  range.mode = UFFDIO_REGISTER_MODE_WP;
+  if (::ioctl(fd.get(), UFFDIO_API, &api) != 0 || ::ioctl(fd.get(), UFFDIO_REGISTER, &range) != 0)
+    return UniqueFd();
+  return fd;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Slot>> Slot::create(std::shared_ptr<const Image> image, std::size_t minimum,
@@ -65,6 +93,7 @@ Result<std::unique_ptr<Slot>> Slot::create(std::shared_ptr<const Image> image, s
                       image->fd(), 0) == MAP_FAILED) {
     return errno_error(errno, "cannot map a memory image");
   }
+  if (image) slot->page_by_page_ = map_page_by_page(base, image_size);
   slot->size_at_rest_ = std::max(minimum, image_size);
   if (slot->size_at_rest_ > image_size &&
       ::mprotect(slot->base_ + image_size, slot->size_at_rest_ - image_size, PROT_READ | PROT_WRITE) != 0) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "wasm/capi.h"
 #include "wasm/dirty_pages.h"
 #include "wasm/image.h"
@@ -68,6 +69,7 @@ class Slot {
   Result<std::size_t> drop_all(std::size_t touched);
 
   std::shared_ptr<const Image> image_;  // shared with the other slots of the same image
+  UniqueFd page_by_page_;               // keeps the image's mapping free of pages that nobody touched
   std::byte* base_ = nullptr;
   std::size_t reserved_ = 0;  // what a memory can grow to
   std::size_t mapped_ = 0;    // reserved and guard
