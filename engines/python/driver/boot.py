@@ -59,6 +59,7 @@ def main():
     load('aio').install()
     load('sources').install()
     import_common_modules(IMPORTS)
+    load('missing').adjust_imported()
     cell = load('cell')
     load('fresh').install(at_start)
     load('finish').install()

@@ -56,6 +56,34 @@ def _no_system(command):
     raise OSError(58, 'sandboxes cannot start processes')
 
 
+def _no_address(*arguments, **options):
+    import socket
+    raise socket.gaierror(socket.EAI_FAIL if hasattr(socket, 'EAI_FAIL') else -4, _NO_NETWORK)
+
+
+def _no_start(self):
+    raise OSError(58, 'sandboxes cannot start processes')
+
+
+def _no_pool(self, *arguments, **options):
+    raise OSError(58, 'sandboxes cannot start processes')
+
+
+def adjust_imported():
+    """Modules that would fail in a roundabout way, or complain, say it plainly or do without."""
+    modules = sys.modules
+    if 'socket' in modules:
+        for name in ('getaddrinfo', 'gethostbyname', 'gethostbyname_ex', 'gethostbyaddr', 'getnameinfo'):
+            setattr(modules['socket'], name, _no_address)
+    if 'multiprocessing' in modules:
+        from multiprocessing import context, process
+        process.BaseProcess.start = _no_start
+        context.BaseContext.Pool = context.BaseContext.ThreadPool = _no_pool
+        modules['multiprocessing'].Pool = _no_pool.__get__(modules['multiprocessing'])
+    if 'tqdm' in modules:
+        modules['tqdm'].tqdm.monitor_interval = 0  # it would start a thread to watch the bar
+
+
 def install():
     import _thread
     import threading
