@@ -97,6 +97,7 @@ Result<void> JavaScriptGuest::begin(const RunRequest& request, std::string_view 
   args_ = request.args;
   file_name_ = file_name;
   exit_code_.reset();
+  failed_ = false;
   exited_.reset();
   answering_ = false;
   main_rejection_handled_ = false;
@@ -244,6 +245,7 @@ Result<Reply> JavaScriptGuest::never_settled() {
 }
 
 Result<Reply> JavaScriptGuest::fail(Progress progress, std::string_view file_name) {
+  failed_ = true;
   // What is asked of the interpreter from here on must not be stopped by the stop that brought us here.
   answering_ = stop_.load(std::memory_order_acquire);
   Reply reply;
@@ -330,7 +332,7 @@ Result<void> JavaScriptGuest::finish() {
   if (progress || exited_) return {};
   SW_TRY(const Value value,
          call(Entry::kRunExitListeners,
-              std::array{Value::of(Value::kInt, static_cast<std::uint32_t>(exit_code_.value_or(0)))}));
+              std::array{Value::of(Value::kInt, static_cast<std::uint32_t>(exit_code_.value_or(failed_ ? 1 : 0)))}));
   return js_.free(value);
 }
 

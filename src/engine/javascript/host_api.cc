@@ -78,7 +78,9 @@ Result<Value> argument_list(JavaScriptGuest& guest, const Arguments&) {
   return guest.js().new_string(json::serialize(array));
 }
 
-Result<Value> file_name(JavaScriptGuest& guest, const Arguments&) { return guest.js().new_string(guest.file_name()); }
+Result<Value> file_name(JavaScriptGuest& guest, const Arguments&) {
+  return guest.js().new_string(guest.file_name());
+}
 
 Result<Value> cwd(JavaScriptGuest& guest, const Arguments&) { return guest.js().new_string(guest.cwd()); }
 

@@ -42,7 +42,8 @@ TEST(JavaScriptValue, MinusZeroIsNotAnInteger) {
 }
 
 TEST(JavaScriptValue, NoNanLooksLikeAnotherValue) {
-  for (const std::uint64_t bits : {0x7FF8000000000000U, 0x7FF0000000000001U, 0xFFF8000000000000U, 0xFFFFFFFFFFFFFFFFU}) {
+  for (const std::uint64_t bits :
+       {0x7FF8000000000000U, 0x7FF0000000000001U, 0xFFF8000000000000U, 0xFFFFFFFFFFFFFFFFU}) {
     const Value value = Value::number(std::bit_cast<double>(bits));
     EXPECT_TRUE(value.is(Value::kFloat));
     EXPECT_TRUE(std::isnan(value.as_number()));
@@ -121,7 +122,8 @@ struct Machine {
   Watchdog watchdog;
   wasi::SystemClocks clocks;
   std::shared_ptr<Engine> engine =
-      Engine::load({*wasm, cache, watchdog, clocks}, make_javascript().value(), [](std::string_view, auto) {}).value();
+      Engine::load({*wasm, cache, watchdog, clocks}, make_javascript().value(), [](std::string_view, auto) {
+      }).value();
 };
 
 Machine& machine() {
@@ -180,7 +182,8 @@ TEST_F(JavaScriptSession, RandomNumbersDifferInEachInterpreterAndRun) {
 TEST_F(JavaScriptSession, RandomNumbersAreSpreadEvenly) {
   on_guest_thread([] {
     const auto session = start();
-    const double mean = std::stod(value(*session, "let sum = 0; for (let i = 0; i < 1e5; i++) sum += Math.random(); sum / 1e5"));
+    const double mean =
+        std::stod(value(*session, "let sum = 0; for (let i = 0; i < 1e5; i++) sum += Math.random(); sum / 1e5"));
     EXPECT_NEAR(mean, 0.5, 0.02);
   });
 }
@@ -190,7 +193,8 @@ TEST_F(JavaScriptSession, AResetLeavesNothingBehind) {
     const auto session = start();
     const std::size_t at_rest = session->guest().instance().memory().size();
     for (int i = 0; i < 50; ++i) {
-      EXPECT_EQ(value(*session, "globalThis.x = new Uint8Array(20e6).fill(1); setTimeout(() => {}, 1); x.length"), "20000000");
+      EXPECT_EQ(value(*session, "globalThis.x = new Uint8Array(20e6).fill(1); setTimeout(() => {}, 1); x.length"),
+                "20000000");
       const auto verdict = session->reset().verdict;
       ASSERT_TRUE(verdict == wasm::KeepVerdict::kKept || verdict == wasm::KeepVerdict::kMemoryGrew);
       if (verdict != wasm::KeepVerdict::kKept) break;
@@ -239,10 +243,11 @@ TEST_F(JavaScriptSession, CancellingEndsASleepAndKeepsTheState) {
 TEST_F(JavaScriptSession, WhatAStoppedCellLeftPendingNeverRuns) {
   on_guest_thread([] {
     const auto session = start();
-    const Outcome outcome = run(*session,
-                                "var late = []; setTimeout(() => late.push('timer'), 1); setImmediate(() => late.push('immediate'));"
-                                "Promise.resolve().then(() => late.push('job')); process.nextTick(() => late.push('tick')); for (;;);",
-                                50ms);
+    const Outcome outcome =
+        run(*session,
+            "var late = []; setTimeout(() => late.push('timer'), 1); setImmediate(() => late.push('immediate'));"
+            "Promise.resolve().then(() => late.push('job')); process.nextTick(() => late.push('tick')); for (;;);",
+            50ms);
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_EQ(value(*session, "await new Promise((done) => setTimeout(done, 20)); late.length"), "0");
   });
@@ -252,8 +257,9 @@ TEST_F(JavaScriptSession, ASessionSurvivesManyStops) {
   on_guest_thread([] {
     const auto session = start();
     run(*session, "var n = 0; function spin() { n++; for (;;); }");
-    for (const char* code : {"spin()", "await null; spin()", "setTimeout(spin, 0)", "Promise.resolve().then(spin)",
-                             "[1].map(spin)", "({ toJSON: spin })", "process.nextTick(spin)", "setInterval(() => n++, 0)"}) {
+    for (const char* code :
+         {"spin()", "await null; spin()", "setTimeout(spin, 0)", "Promise.resolve().then(spin)", "[1].map(spin)",
+          "({ toJSON: spin })", "process.nextTick(spin)", "setInterval(() => n++, 0)"}) {
       EXPECT_EQ(run(*session, code, 30ms).ending, Ending::kTimeLimit) << code;
     }
     EXPECT_EQ(value(*session, "n >= 8"), "true");

@@ -102,8 +102,8 @@ class QuickJs {
   /// Both texts end with a NUL that does not count.
   Result<Value> compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name, std::int32_t flags);
   Result<Value> evaluate(std::string_view code, std::string_view file_name, std::int32_t flags);
-  /// Evaluates a script in global scope and leaves its functions without their source text, which would be kept once
-  /// for each function that a function lies in.
+  /// Evaluates a script in global scope and leaves its functions without their source text, which would be kept
+  /// once for each function that a function lies in.
   Result<Value> evaluate_without_source(std::string_view code, std::string_view file_name);
   /// Runs compiled code; takes over `code`.
   Result<Value> run(Value code);
