@@ -56,6 +56,7 @@ def main():
     load('library').install()
     load('streams').install()
     load('missing').install()
+    load('waits').install()
     load('aio').install()
     load('sources').install()
     import_common_modules(IMPORTS)
