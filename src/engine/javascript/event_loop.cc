@@ -3,6 +3,7 @@
 
 // Runs what a cell set going until nothing is left: promise jobs, process.nextTick, timers. Sleeps in the host.
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -14,6 +15,8 @@ namespace {
 
 // Jobs between two looks at the stop flag; each job may be short, and their number endless.
 constexpr int kJobsPerLook = 64;
+// Longer than any timer's delay; the loop looks again after it.
+constexpr double kSleepMsMax = 4e9;
 
 }  // namespace
 
@@ -84,7 +87,7 @@ Result<JavaScriptGuest::Progress> JavaScriptGuest::run_loop() {
 }
 
 void JavaScriptGuest::sleep_for(double milliseconds) {
-  const auto ns = static_cast<std::uint64_t>(milliseconds * 1e6);
+  const auto ns = static_cast<std::uint64_t>(std::min(milliseconds, kSleepMsMax) * 1e6);
   if (Cancellation* const cancellation = wasi_cancellation()) {
     cancellation->wait_until(wasi().clocks().monotonic_ns() + ns);
   } else {

@@ -13,6 +13,7 @@ namespace sw::engine::javascript {
 
 namespace {
 
+constexpr std::int64_t kMomentMax = 8'640'000'000'000;
 constexpr char kDatabase[] = "/usr/share/zoneinfo";
 
 /// Reads the text of a POSIX time zone from left to right.
@@ -224,6 +225,8 @@ std::optional<TimeZone> TimeZone::load(std::string_view name) {
 }
 
 std::int32_t TimeZone::offset_at(std::int64_t moment) const {
+  // The guest may ask for anything; beyond these a date does not exist.
+  moment = std::clamp(moment, -kMomentMax, kMomentMax);
   const auto after = std::ranges::upper_bound(changes_, moment, {}, &Change::at);
   if (after == changes_.end() && rule_) return offset_by_rule(*rule_, moment);
   if (after == changes_.begin()) return first_;
