@@ -139,11 +139,11 @@ struct SnapshotStore::State {
   /// How many runs can be undone from a version. kNotFound if what the version needs may have been collected.
   Result<std::uint32_t> check_kept(const ContextRecord& record, PackId id) {
     if (id == record.newest) return record.history;
-    if (std::ranges::find(record.checkpoints, id, &CheckpointInfo::version) != record.checkpoints.end()) return 0;
     SW_TRY(const auto versions, history_of(record));
     const auto found = std::ranges::find(versions, id, &VersionInfo::id);
-    if (found == versions.end()) return not_found("version", to_string(id));
-    return found->history;
+    if (found != versions.end()) return found->history;
+    if (std::ranges::find(record.checkpoints, id, &CheckpointInfo::version) != record.checkpoints.end()) return 0;
+    return not_found("version", to_string(id));
   }
 
   /// After a commit that failed it is not known what is stored.

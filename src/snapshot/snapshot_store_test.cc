@@ -10,6 +10,7 @@
 #include <random>
 
 #include "snapshot/page.h"
+#include "snapshot/test_guest.h"
 #include "storage/memory/memory_storage.h"
 
 namespace sw::snapshot {
@@ -17,59 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr char kBuild[] = "build-1";
-
-template <class T>
-T must(Result<T> result) {
-  if (result.ok()) return *std::move(result);
-  ADD_FAILURE() << result.error().message;
-  std::abort();
-}
-void must(const Result<void>& result) { ASSERT_TRUE(result.ok()) << result.error().message; }
-
-/// Pages of zeros, of text, of noise.
-Bytes make_image(std::size_t pages) {
-  Bytes image(pages * kPageBytes);
-  std::mt19937 random(7);
-  for (std::size_t page = 0; page < pages; ++page) {
-    for (std::size_t i = 0; page % 3 != 0 && i < kPageBytes; ++i) {
-      image[page * kPageBytes + i] = static_cast<std::byte>(page % 3 == 1 ? 'a' + i % 20 : random());
-    }
-  }
-  return image;
-}
-
-/// A guest: its memory, and which pages it wrote since it was made, as the kernel would tell.
-class Guest {
- public:
-  explicit Guest(const Bytes& image) : memory_(image) {}
-
-  void write(std::size_t at, std::string_view text) {
-    std::ranges::copy(as_bytes(text), memory_.begin() + static_cast<std::ptrdiff_t>(at));
-    for (std::size_t page = at / kPageBytes; page <= (at + text.size() - 1) / kPageBytes; ++page) mark(page);
-  }
-  void mark(std::size_t page) { dirty_[page] = true; }
-  void grow_to(std::size_t bytes) { memory_.resize(bytes); }
-  Bytes& memory() { return memory_; }
-
-  std::vector<ByteRange> dirty() const {
-    std::vector<ByteRange> ranges;
-    for (const auto& [page, yes] : dirty_) {
-      const std::size_t begin = page * kPageBytes;
-      if (!ranges.empty() && ranges.back().end == begin) ranges.back().end += kPageBytes;
-      else ranges.push_back({begin, begin + kPageBytes});
-    }
-    return ranges;
-  }
-  void mark_all() {
-    for (std::size_t page = 0; page < memory_.size() / kPageBytes; ++page) mark(page);
-  }
-
- private:
-  Bytes memory_;
-  std::map<std::size_t, bool> dirty_;
-};
 
 class SnapshotStoreTest : public testing::Test {
  protected:
