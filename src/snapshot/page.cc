@@ -70,6 +70,8 @@ PageView zero_page() {
 
 bool equal(PageView a, PageView b) { return std::memcmp(a.data(), b.data(), kPageBytes) == 0; }
 
+void copy_page(PageView from, std::byte* to) { std::memcpy(to, from.data(), kPageBytes); }
+
 std::uint64_t page_hash(PageView page) { return XXH3_64bits(page.data(), page.size()); }
 
 std::size_t difference(PageView a, PageView b) {

@@ -25,6 +25,8 @@ inline PageView page_at(BytesView memory, std::size_t page) {
 }
 PageView zero_page();
 bool equal(PageView a, PageView b);
+/// std::ranges::copy goes byte by byte.
+void copy_page(PageView from, std::byte* to);
 
 std::uint64_t page_hash(PageView page);
 

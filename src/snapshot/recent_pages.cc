@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/recent_pages.h"
 
-#include <algorithm>
-
 namespace sw::snapshot {
 
 const Page* RecentPages::find(std::uint32_t page) const {
@@ -25,7 +23,7 @@ void RecentPages::put(std::uint32_t page, PageView content, std::uint32_t step) 
     order_.splice(order_.end(), order_, found->second);
     found->second->step = step;
   }
-  std::ranges::copy(content, found->second->content->begin());
+  copy_page(content, found->second->content->data());
 }
 
 void RecentPages::erase(std::uint32_t page) {

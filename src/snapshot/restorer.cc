@@ -55,7 +55,7 @@ Result<void> Restorer::restore_page(std::uint32_t page, Place place, bool plain)
   Page content = {};
   SW_CHECK_OK(build_page(page, state, content));
   if (plain != (state.depth == 0)) return damaged(page, "its entry is not what the page table says");
-  std::ranges::copy(content, memory_.begin() + static_cast<std::ptrdiff_t>(std::size_t{page} * kPageBytes));
+  copy_page(content, memory_.data() + std::size_t{page} * kPageBytes);
   live_.digest += digest_share(page, state.hash);
   ++live_.stored_pages;
   ++live_.pages_in_pack[place.pack];

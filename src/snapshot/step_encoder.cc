@@ -206,7 +206,7 @@ class StepEncoder {
     change.state.chain_begin = pack_.id.sequence;
 
     Page difference;
-    std::ranges::copy(content(change.page), difference.begin());
+    copy_page(content(change.page), difference.data());
     xor_into(difference, choose_base(change, entry));
     if (!append_sparse(pack_.differences, difference, kSparseBytesMax)) {
       entry.whole = true;
