@@ -174,6 +174,9 @@ def at_home(folder):
     _cwd_json = display.to_bytes(quote(folder))
 
 
+STOPPING = b'.'
+
+
 def _run(request):
     file = ''
     field = failure = None
@@ -193,6 +196,8 @@ def _run(request):
         _end()
     except BaseException as error:
         value = None
+        if type(error) is KeyboardInterrupt:
+            answer(STOPPING)  # so that the host does not interrupt what follows
         _end_after(error)
         failure = _failure(error, file)
     if failure is not None:

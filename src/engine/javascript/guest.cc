@@ -330,9 +330,10 @@ Result<void> JavaScriptGuest::finish() {
   SW_CHECK_OK(js_.free(before));
   SW_TRY(const Progress progress, run_loop());
   if (progress || exited_) return {};
-  SW_TRY(const Value value,
-         call(Entry::kRunExitListeners,
-              std::array{Value::of(Value::kInt, static_cast<std::uint32_t>(exit_code_.value_or(failed_ ? 1 : 0)))}));
+  SW_TRY(
+      const Value value,
+      call(Entry::kRunExitListeners,
+           std::array{Value::of(Value::kInt, static_cast<std::uint32_t>(exit_code_.value_or(failed_ ? 1 : 0)))}));
   return js_.free(value);
 }
 

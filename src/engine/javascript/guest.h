@@ -181,7 +181,7 @@ class JavaScriptGuest final : public Guest {
   std::optional<std::int32_t> exit_code_;  // process.exitCode
   std::optional<std::int32_t> exited_;     // process.exit was called
   bool failed_ = false;
-  bool answering_ = false;                 // the interpreter works for the host, not for the user
+  bool answering_ = false;  // the interpreter works for the host, not for the user
   std::atomic<bool> stop_{false};
 };
 

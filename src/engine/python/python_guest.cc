@@ -22,6 +22,9 @@ constexpr std::string_view kProveInterrupt = "i";
 constexpr std::string_view kSettle = "s";
 constexpr std::string_view kFinish = "f";
 
+// The guest's word that an interrupt has ended its cell; its answer is still to come.
+constexpr std::string_view kStopping = ".";
+
 constexpr std::string_view kInterrupted = "interrupted";
 // From the guest's word that it starts its loop to the interrupt, which shall find it there.
 constexpr std::chrono::milliseconds kIntoTheLoop{2};
@@ -56,7 +59,12 @@ Result<void> define_door(wasm::Linker& linker) {
 Result<void> PythonGuest::take_answer(wasm::MemoryView memory, std::uint32_t address, std::uint32_t length) {
   const auto bytes = memory.range(address, length);
   if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
-  answer_.assign(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  const std::string_view answer(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (answer == kStopping) {
+    stopping_ = true;
+    return interrupt_.withdraw(memory);
+  }
+  answer_ = answer;
   if (on_answer_) SW_CHECK_OK(on_answer_());
   return {};
 }
@@ -143,6 +151,7 @@ Result<void> PythonGuest::after_restore() {
 Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view file_name) {
   // An interrupt of the last cell that came too late for it must not hit this one.
   SW_CHECK_OK(interrupt_.withdraw(instance().memory()));
+  stopping_ = false;
   // A cell after the first may have written files itself.
   const CellFlags flags{.fresh = fresh_,
                         .files = !fresh_ || request.workspace != nullptr,
@@ -154,11 +163,13 @@ Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view 
 
 Result<void> PythonGuest::finish() {
   SW_CHECK_OK(interrupt_.withdraw(instance().memory()));
+  stopping_ = false;
   SW_CHECK_OK(turn(kFinish));
   return {};
 }
 
 void PythonGuest::soft_stop() {
+  if (stopping_) return;
   instance().while_running([this](wasm::MemoryView memory) { interrupt_.request(memory); });
 }
 

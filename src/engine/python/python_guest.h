@@ -5,6 +5,7 @@
 // One CPython interpreter, and the two ways through which host and driver talk: `turn` carries a request in,
 // the import host.call (the "door") carries the answer out.
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -46,6 +47,7 @@ class PythonGuest final : public Guest {
   wasm::Function<std::int32_t(std::int32_t, std::int32_t)> turn_;
   Interrupt interrupt_;
   std::string answer_;
+  std::atomic<bool> stopping_ = false;       // the cell has noticed that it is to stop
   std::function<Result<void>()> on_answer_;  // at bake only
   bool fresh_ = false;                       // no cell has run since the image or a snapshot
 };
