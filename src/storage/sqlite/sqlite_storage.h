@@ -20,9 +20,9 @@ struct SqliteOptions {
   /// Databases kept open while nobody uses them: each takes three descriptors.
   std::size_t idle_open_max = 128;
   /// SQLite's file layer; empty: the system's. Tests put one in between that fails.
-  std::string vfs;
+  std::string vfs = {};
   /// Told what an operator should know, such as a catalog that had to be made anew.
-  std::function<void(std::string_view)> on_notice;
+  std::function<void(std::string_view)> on_notice = {};
 };
 
 /// Takes the folder over. kUnavailable while another process has it.

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One timer for the alarms of all objects. It is set to the earliest alarm in the storage's index; when it fires, the
+// objects whose time has come get a message.
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "object/clock.h"
+#include "storage/storage.h"
+
+namespace sw::object {
+
+/// Threads: any.
+class Alarms {
+ public:
+  struct Hooks {
+    /// Runs something on a thread that may wait for the storage.
+    std::function<void(std::function<void()>)> run;
+    /// Sends the object its alarm; `done` is called when that has ended, from any thread.
+    std::function<void(storage::DueAlarm, std::function<void(Result<void>)> done)> deliver;
+    std::function<void(std::string_view)> notice;
+  };
+  struct Limits {
+    std::size_t at_once;
+    std::chrono::milliseconds retry_first;
+    std::chrono::milliseconds retry_longest;
+  };
+
+  Alarms(storage::Storage& storage, Clock& clock, Limits limits, Hooks hooks);
+
+  void start();
+  /// An object has set its alarm to `time`.
+  void consider(Time time);
+  /// No more alarms are delivered once this returns. What was handed to `Hooks::run` has to have ended before the
+  /// destructor runs.
+  void stop();
+
+ private:
+  struct Retry {
+    std::size_t failures = 0;
+    Time not_before;
+  };
+
+  void look();
+  void look_once();
+  void done(const storage::ObjectName& name, const Result<void>& outcome);
+  void set_timer(std::optional<Time> time);
+
+  storage::Storage& storage_;
+  Clock& clock_;
+  const Limits limits_;
+  const Hooks hooks_;
+
+  std::mutex mutex_;  // guards all below
+  bool stopped_ = true;
+  bool looking_ = false;
+  bool look_again_ = false;
+  std::set<storage::ObjectName> under_way_;
+  std::map<storage::ObjectName, Retry> retries_;
+  std::optional<Time> timer_time_;
+  std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace sw::object

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "object/clock.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <thread>
+
+namespace sw::object {
+
+namespace {
+
+constexpr auto kLongestWait = std::chrono::hours(1);  // then look at the clock again: it may have been set
+
+class SystemClock final : public Clock {
+ public:
+  SystemClock() : thread_([this] { run(); }) {}
+  ~SystemClock() override {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  Time now() override {
+    return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  }
+
+  std::unique_ptr<Timer> make_timer(std::function<void()> fire) override {
+    return std::make_unique<SystemTimer>(*this, std::move(fire));
+  }
+
+ private:
+  class SystemTimer final : public Timer {
+   public:
+    SystemTimer(SystemClock& clock, std::function<void()> fire) : clock_(clock), fire_(std::move(fire)) {}
+    ~SystemTimer() override {
+      std::unique_lock lock(clock_.mutex_);
+      clock_.remove(*this);
+      clock_.changed_.wait(lock, [this] { return clock_.firing_ != this; });
+    }
+    void set(std::optional<Time> time) override {
+      {
+        const std::lock_guard lock(clock_.mutex_);
+        clock_.remove(*this);
+        if (time) clock_.set_.emplace(*time, this);
+      }
+      clock_.changed_.notify_all();
+    }
+    void fire() const { fire_(); }
+
+   private:
+    SystemClock& clock_;
+    const std::function<void()> fire_;
+  };
+
+  void remove(const SystemTimer& timer) {
+    const auto found = std::find_if(set_.begin(), set_.end(), [&](const auto& each) { return each.second == &timer; });
+    if (found != set_.end()) set_.erase(found);
+  }
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!ending_) {
+      if (set_.empty()) {
+        changed_.wait(lock);
+        continue;
+      }
+      const Time first = set_.begin()->first;
+      const Time present = now();
+      if (first > present) {
+        changed_.wait_for(lock, std::min<std::chrono::milliseconds>(first - present, kLongestWait));
+        continue;
+      }
+      firing_ = set_.begin()->second;
+      set_.erase(set_.begin());
+      lock.unlock();
+      firing_->fire();
+      lock.lock();
+      firing_ = nullptr;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::multimap<Time, SystemTimer*> set_;
+  SystemTimer* firing_ = nullptr;  // whose function runs now
+  bool ending_ = false;
+  std::thread thread_;  // last: it uses all above
+};
+
+}  // namespace
+
+std::unique_ptr<Clock> make_system_clock() { return std::make_unique<SystemClock>(); }
+
+class ManualClock::ManualTimer final : public Timer {
+ public:
+  ManualTimer(ManualClock& clock, std::function<void()> fire) : clock_(clock), fire_(std::move(fire)) {}
+  ~ManualTimer() override {
+    const std::lock_guard firing(clock_.firing_);
+    set(std::nullopt);
+  }
+  void set(std::optional<Time> time) override {
+    const std::lock_guard lock(clock_.mutex_);
+    const auto found = std::find_if(clock_.set_.begin(), clock_.set_.end(),
+                                    [this](const auto& each) { return each.second == this; });
+    if (found != clock_.set_.end()) clock_.set_.erase(found);
+    if (time) clock_.set_.emplace(*time, this);
+  }
+  void fire() const { fire_(); }
+
+ private:
+  ManualClock& clock_;
+  const std::function<void()> fire_;
+};
+
+Time ManualClock::now() {
+  const std::lock_guard lock(mutex_);
+  return now_;
+}
+
+std::unique_ptr<Timer> ManualClock::make_timer(std::function<void()> fire) {
+  return std::make_unique<ManualTimer>(*this, std::move(fire));
+}
+
+void ManualClock::advance(std::chrono::milliseconds by) {
+  {
+    const std::lock_guard lock(mutex_);
+    now_ += by;
+  }
+  const std::lock_guard firing(firing_);
+  for (;;) {
+    ManualTimer* due = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (set_.empty() || set_.begin()->first > now_) return;
+      due = set_.begin()->second;
+      set_.erase(set_.begin());
+    }
+    due->fire();
+  }
+}
+
+std::optional<Time> ManualClock::next() {
+  const std::lock_guard lock(mutex_);
+  return set_.empty() ? std::nullopt : std::optional(set_.begin()->first);
+}
+
+}  // namespace sw::object

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A durable object: state in memory that one message at a time works on, and a storage that outlives it. The host
+// makes it when a message comes for it, and may drop it whenever it is idle; the next message makes it again from its
+// storage. So all that matters is in the storage, and memory is a copy.
+
+#include <cstdint>
+#include <functional>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "base/result.h"
+#include "storage/storage.h"
+
+namespace sw::object {
+
+using storage::Time;
+
+/// A coroutine of an object. It takes parameters by value: its caller's may be gone when it goes on. Exceptions end it
+/// as an Error of kind kInternal.
+template <class T>
+using Task = boost::asio::awaitable<T>;
+
+using ReadBody = std::function<Result<void>(storage::Reader&)>;
+using TransactionBody = std::function<Result<void>(storage::Transaction&)>;
+
+/// What an object has of the world. It belongs to the object, and is used on the object's strand only; the bodies
+/// given to it run on another thread, while the object waits or, with `commit`, goes on.
+class ObjectContext {
+ public:
+  virtual ~ObjectContext() = default;
+
+  virtual const storage::ObjectName& name() const = 0;
+  /// Lets third parties refuse a former owner of the object.
+  virtual std::uint64_t generation() const = 0;
+  virtual Time now() = 0;
+
+  /// Reads, writes and deletions happen in the order of these calls.
+  virtual Task<Result<void>> read(ReadBody body) = 0;
+  virtual Task<Result<void>> transact(TransactionBody body) = 0;
+  /// Like `transact`, without waiting: the reply waits. If it fails, the replies from here on become that error, and
+  /// the object is dropped and made again from what is stored. `body` must own what it uses.
+  virtual void commit(TransactionBody body) = 0;
+  /// Deletes all the object's state. It is made anew for the next message.
+  virtual Task<Result<void>> destroy() = 0;
+
+  /// Runs something that blocks on a thread of its own, so that other objects are not held up.
+  virtual Task<Result<void>> run_blocking(std::function<Result<void>()> work) = 0;
+};
+
+class Object {
+ public:
+  virtual ~Object() = default;
+
+  /// Called before the first message: to read the state. An error is the answer to that message, and the object is
+  /// made again for the next one.
+  virtual Task<Result<void>> start();
+
+  /// The alarm has gone off; it comes as a message among others. If this succeeds and sets no other alarm, the alarm
+  /// is removed; if it fails, it is called again later. A crash in between may call it twice.
+  virtual Task<Result<void>> on_alarm(Time scheduled);
+};
+
+}  // namespace sw::object
