@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One timer for the alarms of all objects. It is set to the earliest alarm in the storage's index; when it fires, the
-// objects whose time has come get a message.
+// One timer for the alarms of all objects. It is set to the earliest alarm in the storage's index; when it fires,
+// the objects whose time has come get a message.
 
 #include <cstddef>
 #include <functional>

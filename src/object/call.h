@@ -17,7 +17,8 @@
 
 namespace sw::object {
 
-/// A message to an object of class T that answers with a V. Not a coroutine itself, but a function that starts one:
+/// A message to an object of class T that answers with a V. Not a coroutine itself, but a function that starts
+/// one:
 /// `[text](Greeter& greeter) { return greeter.greet(text); }`.
 template <class T, class V>
 using Question = std::function<Task<Result<V>>(T&)>;

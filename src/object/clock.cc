@@ -57,7 +57,8 @@ class SystemClock final : public Clock {
   };
 
   void remove(const SystemTimer& timer) {
-    const auto found = std::find_if(set_.begin(), set_.end(), [&](const auto& each) { return each.second == &timer; });
+    const auto found =
+        std::find_if(set_.begin(), set_.end(), [&](const auto& each) { return each.second == &timer; });
     if (found != set_.end()) set_.erase(found);
   }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -14,7 +15,6 @@
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
-#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <future>
@@ -29,11 +29,12 @@
 #include "object/alarms.h"
 #include "object/output_gate.h"
 
-// How it fits together. Each object in use has a Resident: its mailbox and two strands. On the object strand run its
-// messages and nothing else that touches the object; on the storage strand, over the pool of threads that may wait,
-// run its transactions, in order. The object itself, with what belongs to it, is a Life, made for the first message
-// and dropped when it is idle, destroyed or broken; then the next message makes another from the storage.
-// A transaction ends with a function posted from the storage strand to the object strand, so ends come in order, too.
+// How it fits together. Each object in use has a Resident: its mailbox and two strands. On the object strand run
+// its messages and nothing else that touches the object; on the storage strand, over the pool of threads that may
+// wait, run its transactions, in order. The object itself, with what belongs to it, is a Life, made for the first
+// message and dropped when it is idle, destroyed or broken; then the next message makes another from the storage.
+// A transaction ends with a function posted from the storage strand to the object strand, so ends come in order,
+// too.
 
 namespace sw::object {
 
@@ -303,9 +304,8 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
                  }
                  job = nullptr;
                  const ObjectStrand strand = life->resident_->strand;
-                 asio::post(strand, [life = std::move(life), end = std::move(end), then = std::move(then)]() mutable {
-                   life->job_ended(std::move(end), then);
-                 });
+                 asio::post(strand, [life = std::move(life), end = std::move(end),
+                                     then = std::move(then)]() mutable { life->job_ended(std::move(end), then); });
                });
   }
 
@@ -359,8 +359,7 @@ ObjectHost::Impl::Impl(storage::Storage& storage, Clock& clock, HostOptions opti
       options_(std::move(options)),
       storage_pool_(options_.storage_threads),
       blocking_pool_(options_.blocking_threads),
-      alarms_(storage, clock,
-              {options_.alarms_at_once, options_.alarm_retry_first, options_.alarm_retry_longest},
+      alarms_(storage, clock, {options_.alarms_at_once, options_.alarm_retry_first, options_.alarm_retry_longest},
               {[this](std::function<void()> work) { asio::post(storage_pool_, std::move(work)); },
                [this](storage::DueAlarm alarm, std::function<void(Result<void>)> done) {
                  deliver_alarm(std::move(alarm), std::move(done));
@@ -395,8 +394,9 @@ std::shared_ptr<Call> ObjectHost::Impl::enqueue(const storage::ObjectName& name,
       residents_.emplace(name, resident);
     }
     if (resident && resident->mailbox.size() >= options_.mailbox_max) {
-      refused = Error{ErrorCode::kLimitExceeded,
-                      fmt::format("{} has {} messages waiting", storage::to_string(name), resident->mailbox.size()), 0};
+      refused =
+          Error{ErrorCode::kLimitExceeded,
+                fmt::format("{} has {} messages waiting", storage::to_string(name), resident->mailbox.size()), 0};
     }
     envelope = std::make_shared<Envelope>(*this, resident, std::move(task), std::move(reply));
     if (!refused) {
@@ -464,15 +464,16 @@ void ObjectHost::Impl::step(const std::shared_ptr<Resident>& resident) {
   if (!envelope) return;
   resident->running = envelope;
   asio::co_spawn(resident->strand, run_one(resident, envelope),
-                 asio::bind_cancellation_slot(envelope->signal().slot(),
-                                              [this, resident, envelope](const std::exception_ptr& exception,
-                                                                         Result<void> outcome) {
-                                                if (exception) outcome = error_of(exception);
-                                                finished(resident, envelope, std::move(outcome));
-                                              }));
+                 asio::bind_cancellation_slot(
+                     envelope->signal().slot(),
+                     [this, resident, envelope](const std::exception_ptr& exception, Result<void> outcome) {
+                       if (exception) outcome = error_of(exception);
+                       finished(resident, envelope, std::move(outcome));
+                     }));
 }
 
-Task<Result<void>> ObjectHost::Impl::run_one(std::shared_ptr<Resident> resident, std::shared_ptr<Envelope> envelope) {
+Task<Result<void>> ObjectHost::Impl::run_one(std::shared_ptr<Resident> resident,
+                                             std::shared_ptr<Envelope> envelope) {
   if (!resident->life) {
     Result<void> alive = co_await bring_to_life(resident);
     if (!alive.ok()) co_return alive;
@@ -487,8 +488,11 @@ Task<Result<void>> ObjectHost::Impl::bring_to_life(std::shared_ptr<Resident> res
   const auto life = std::make_shared<Life>(*this, resident);
   auto initiate = [life](auto handler) mutable {
     auto resume = std::make_shared<decltype(handler)>(std::move(handler));
-    life->start_job([life]() -> JobEnd { return {life->open(), true}; },
-                    [resume](Result<void> outcome) { (*resume)(std::move(outcome)); });
+    life->start_job(
+        [life]() -> JobEnd {
+          return {life->open(), true};
+        },
+        [resume](Result<void> outcome) { (*resume)(std::move(outcome)); });
   };
   Result<void> opened = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Result<void>)>(
       std::move(initiate), asio::use_awaitable);
@@ -503,9 +507,10 @@ Task<Result<void>> ObjectHost::Impl::bring_to_life(std::shared_ptr<Resident> res
   co_return Result<void>();
 }
 
-// A message has ended, on the object strand. Its reply leaves through the gate; the next message need not wait for it.
-void ObjectHost::Impl::finished(const std::shared_ptr<Resident>& resident, const std::shared_ptr<Envelope>& envelope,
-                                Result<void> outcome) {
+// A message has ended, on the object strand. Its reply leaves through the gate; the next message need not wait for
+// it.
+void ObjectHost::Impl::finished(const std::shared_ptr<Resident>& resident,
+                                const std::shared_ptr<Envelope>& envelope, Result<void> outcome) {
   resident->running = nullptr;
   const std::shared_ptr<Life> life = resident->life;
   const auto leave = [this, envelope, outcome = std::move(outcome)](const Result<void>& open) mutable {
@@ -591,7 +596,8 @@ void ObjectHost::Impl::end_work() {
 
 void ObjectHost::Impl::deliver_alarm(storage::DueAlarm alarm, std::function<void(Result<void>)> done) {
   const Time scheduled = alarm.time;
-  enqueue(alarm.name, [scheduled](Life& life) { return ring(&life, scheduled); }, std::move(done));
+  enqueue(
+      alarm.name, [scheduled](Life& life) { return ring(&life, scheduled); }, std::move(done));
 }
 
 Task<Result<void>> ObjectHost::Impl::ring(Life* life, Time scheduled) {
@@ -642,11 +648,14 @@ void ObjectHost::Impl::shut_down() {
     std::deque<std::shared_ptr<Envelope>> waiting;
     {
       const std::lock_guard lock(mutex_);
-      waiting = resident->mailbox;
+      waiting.swap(resident->mailbox);
     }
-    for (const auto& envelope : waiting) cancel(envelope);
-    asio::post(resident->strand, [resident] {
+    asio::post(resident->strand, [this, resident, waiting = std::move(waiting)] {
       if (resident->running) resident->running->signal().emit(asio::cancellation_type::terminal);
+      for (const auto& envelope : waiting) {
+        envelope->reply(cancelled());
+        end_work();
+      }
     });
   }
   {

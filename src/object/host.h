@@ -41,8 +41,8 @@ struct ObjectClass {
 
 /// Started by a message; the task must not use anything that its starter's stack holds.
 using Message = std::function<Task<Result<void>>(Object&)>;
-/// Called once, when the reply may leave, on one of the host's threads, or within `send` if the message is refused.
-/// It must not wait.
+/// Called once, when the reply may leave, on one of the host's threads, or within `send` if the message is
+/// refused. It must not wait.
 using Reply = std::function<void(Result<void>)>;
 
 /// A message under way. Letting go of it changes nothing.
@@ -68,10 +68,9 @@ class ObjectHost {
   /// Alarms go off from now on, also those that came due while nothing ran.
   void start_alarms();
 
-  /// Puts a message into the object's mailbox. Messages of one object run one at a time in the order of these calls,
-  /// and a failed one does not stop the next.
-  /// Errors, in the reply: those of the message; kNotFound for an unknown class; kLimitExceeded for a full mailbox;
-  /// kUnavailable when cancelled or shutting down.
+  /// Puts a message into the object's mailbox. Messages of one object run one at a time in the order of these
+  /// calls, and a failed one does not stop the next. Errors, in the reply: those of the message; kNotFound for an
+  /// unknown class; kLimitExceeded for a full mailbox; kUnavailable when cancelled or shutting down.
   std::shared_ptr<Call> send(const storage::ObjectName& name, Message message, Reply reply);
 
   /// The same, and waits for the reply. Not from a thread of the host.
@@ -80,8 +79,8 @@ class ObjectHost {
   /// Objects in memory.
   std::size_t resident() const;
 
-  /// Takes no more messages, lets those in the mailboxes finish (at most `drain_max`), cancels what is left, and drops
-  /// the objects in reverse order of their making. Not from a thread of the host.
+  /// Takes no more messages, lets those in the mailboxes finish (at most `drain_max`), cancels what is left, and
+  /// drops the objects in reverse order of their making. Not from a thread of the host.
   void shut_down();
 
  private:

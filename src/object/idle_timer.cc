@@ -19,7 +19,8 @@ std::chrono::milliseconds parse_idle_ttl(std::optional<std::string_view> setting
   double number = 0;
   const char* end = setting->data() + setting->size();
   const auto parsed = std::from_chars(setting->data(), end, number);
-  if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(number) || number < 0) return kDefaultIdleTtl;
+  if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(number) || number < 0)
+    return kDefaultIdleTtl;
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(number, kLongestTtlMs)));
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An object that nobody uses for a time to live is destroyed by its alarm. Moving the alarm at every use would cost a
-// write each time, so it moves only when it lags by more than a tenth of that time.
+// An object that nobody uses for a time to live is destroyed by its alarm. Moving the alarm at every use would
+// cost a write each time, so it moves only when it lags by more than a tenth of that time.
 
 #include <chrono>
 #include <functional>
@@ -19,8 +19,8 @@ using storage::Time;
 
 inline constexpr std::chrono::milliseconds kDefaultIdleTtl{86'400'000};
 
-/// The time to live that a setting asks for. Unset, empty, not a number and negative mean the default; 0 means that
-/// the object is never destroyed for being idle.
+/// The time to live that a setting asks for. Unset, empty, not a number and negative mean the default; 0 means
+/// that the object is never destroyed for being idle.
 std::chrono::milliseconds parse_idle_ttl(std::optional<std::string_view> setting);
 
 /// Where the alarm lies. Within a transaction: `Transaction::alarm` and `set_alarm`.
@@ -45,8 +45,8 @@ class TransactionAlarm final : public AlarmSlot {
 /// Remembers what the alarm is set to. After a transaction that failed: `reset`.
 class IdleTimer {
  public:
-  /// To be called at every use. `rearmed(now)` is called when the alarm moves, to note when the object was last used.
-  /// Returns when the object expires if nothing more happens; nullopt: never.
+  /// To be called at every use. `rearmed(now)` is called when the alarm moves, to note when the object was last
+  /// used. Returns when the object expires if nothing more happens; nullopt: never.
   Result<std::optional<Time>> touch(AlarmSlot& slot, Time now, std::chrono::milliseconds ttl,
                                     const std::function<Result<void>(Time now)>& rearmed);
 

@@ -108,7 +108,8 @@ TEST_F(IdleTimerTest, TheStorageIsReadOnceUntilAReset) {
 
 TEST(IdleTtl, IsTheNumberOrTheDefault) {
   using Setting = std::optional<std::string_view>;
-  for (const Setting setting : {Setting(), Setting(""), Setting("x"), Setting("-1"), Setting("5 s"), Setting("inf")}) {
+  for (const Setting setting :
+       {Setting(), Setting(""), Setting("x"), Setting("-1"), Setting("5 s"), Setting("inf")}) {
     EXPECT_EQ(parse_idle_ttl(setting), kDefaultIdleTtl) << setting.value_or("(unset)");
   }
   EXPECT_EQ(parse_idle_ttl("0"), milliseconds(0));

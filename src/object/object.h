@@ -3,8 +3,8 @@
 #pragma once
 
 // A durable object: state in memory that one message at a time works on, and a storage that outlives it. The host
-// makes it when a message comes for it, and may drop it whenever it is idle; the next message makes it again from its
-// storage. So all that matters is in the storage, and memory is a copy.
+// makes it when a message comes for it, and may drop it whenever it is idle; the next message makes it again from
+// its storage. So all that matters is in the storage, and memory is a copy.
 
 #include <cstdint>
 #include <functional>
@@ -18,8 +18,8 @@ namespace sw::object {
 
 using storage::Time;
 
-/// A coroutine of an object. It takes parameters by value: its caller's may be gone when it goes on. Exceptions end it
-/// as an Error of kind kInternal.
+/// A coroutine of an object. It takes parameters by value: its caller's may be gone when it goes on. Exceptions
+/// end it as an Error of kind kInternal.
 template <class T>
 using Task = boost::asio::awaitable<T>;
 
@@ -40,8 +40,8 @@ class ObjectContext {
   /// Reads, writes and deletions happen in the order of these calls.
   virtual Task<Result<void>> read(ReadBody body) = 0;
   virtual Task<Result<void>> transact(TransactionBody body) = 0;
-  /// Like `transact`, without waiting: the reply waits. If it fails, the replies from here on become that error, and
-  /// the object is dropped and made again from what is stored. `body` must own what it uses.
+  /// Like `transact`, without waiting: the reply waits. If it fails, the replies from here on become that error,
+  /// and the object is dropped and made again from what is stored. `body` must own what it uses.
   virtual void commit(TransactionBody body) = 0;
   /// Deletes all the object's state. It is made anew for the next message.
   virtual Task<Result<void>> destroy() = 0;
@@ -58,8 +58,8 @@ class Object {
   /// made again for the next one.
   virtual Task<Result<void>> start();
 
-  /// The alarm has gone off; it comes as a message among others. If this succeeds and sets no other alarm, the alarm
-  /// is removed; if it fails, it is called again later. A crash in between may call it twice.
+  /// The alarm has gone off; it comes as a message among others. If this succeeds and sets no other alarm, the
+  /// alarm is removed; if it fails, it is called again later. A crash in between may call it twice.
   virtual Task<Result<void>> on_alarm(Time scheduled);
 };
 

@@ -19,8 +19,8 @@ class OutputGate {
   void hold() { ++begun_; }
   void release(Result<void> outcome);
 
-  /// Calls `leave` as soon as every commit begun until now has ended, at once if all have. It gets the gate's error
-  /// if one of them failed: a lost write must not be answered as if it had happened.
+  /// Calls `leave` as soon as every commit begun until now has ended, at once if all have. It gets the gate's
+  /// error if one of them failed: a lost write must not be answered as if it had happened.
   void when_open(std::function<void(Result<void>)> leave);
 
   /// The first failure. Never cleared: whatever is in memory now may rest on what was lost.
