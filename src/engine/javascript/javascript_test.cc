@@ -278,6 +278,44 @@ TEST_F(JavaScriptSession, TheDeadlineIsKeptToTheMomentByLoopsAndSleeps) {
   });
 }
 
+TEST_F(JavaScriptSession, CellsLeakNothing) {
+  on_guest_thread([] {
+    const auto session = start();
+    const auto round = [&] {
+      for (const char* code :
+           {"1",
+            "'text'",
+            "1.5",
+            "[1, { a: 2 }]",
+            "let a = 1; const b = 2",
+            "throw new Error('x')",
+            "throw 'text'",
+            "x = = 1",
+            "Promise.reject(new Error('r'))",
+            "await 1; 2n",
+            "Symbol('s')",
+            "() => 1",
+            "setTimeout(() => {}, 0); process.nextTick(() => {}); 0",
+            "process.exit(1)",
+            "console.log({ a: [1], m: new Map([[1, new Set([2])]]), e: new Error('e'), p: new Proxy({}, {}) }); 0",
+            "fs.writeFileSync('f', 'x'); fs.readFileSync('f'); fs.statSync('f').size",
+            "let t = (() => { throw 1 })()",
+            "new URL('http://a/b?c').searchParams.get('c')",
+            "await crypto.subtle.digest('SHA-256', new Uint8Array(9)); 0",
+            "new TextDecoder().decode(new TextEncoder().encode('é'))",
+            "try { fs.readFileSync('no') } catch (e) { e.code }",
+            "const p = Promise.reject(1); p.catch(() => {}); await null; structuredClone({ a: [new Date()] })"}) {
+        run(*session, code);
+      }
+    };
+    const auto used = [&] { return std::stod(value(*session, "process.memoryUsage().heapUsed")); };
+    for (int i = 0; i < 20; ++i) round();
+    const double before = used();
+    for (int i = 0; i < 200; ++i) round();
+    EXPECT_LT(used() - before, 2000);  // a value lost by one cell in each round would be more
+  });
+}
+
 TEST_F(JavaScriptSession, ErrorsOfAFileNameItsLines) {
   on_guest_thread([] {
     const auto session = start();
