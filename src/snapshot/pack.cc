@@ -296,6 +296,7 @@ class DirectoryReader {
       node.index = in_.number<std::uint16_t>();
       node.region = in_.number(kPagesMax / kRegionPages - 1);
       node.runs.resize(in_.count(kRegionPages, 4));
+      if (node.runs.empty()) in_.fail();
       std::uint32_t next = 0;
       std::vector<std::uint32_t> gaps;
       for (std::size_t i = 0; i < node.runs.size(); ++i) gaps.push_back(in_.number(kRegionPages));

@@ -202,6 +202,12 @@ TEST(Pack, ReferenceToALaterPackIsRefused) {
   EXPECT_FALSE(decoded(encoded(pack)).ok());
 }
 
+TEST(Pack, NodeWithoutPagesIsRefused) {
+  Pack pack = sample_pack();
+  pack.nodes[1].runs.clear();
+  EXPECT_FALSE(decoded(encoded(pack)).ok());
+}
+
 TEST(Pack, IdsAreWrittenAndRead) {
   EXPECT_EQ(to_string(PackId{3, 10}), "3.10");
   EXPECT_EQ(parse_pack_id("3.10"), (PackId{3, 10}));
