@@ -54,7 +54,9 @@ method(Error, 'captureStackTrace', captureStackTrace);
 const stackAccessor = {
   get stack() {
     if (!isErrorLike(this) || host.isProxy(this)) return undefined;
-    const own = nativeStack(this);  // not text when user code set Error.prepareStackTrace
+    let own;
+    try { own = nativeStack(this); } catch { /* not made by an error constructor */ }
+    // It is no text when user code set Error.prepareStackTrace.
     return own === undefined || typeof own === 'string' ? stackText(this) : own;
   },
   set stack(value) { if (isObject(this)) put(this, 'stack', value, false); },
@@ -78,6 +80,7 @@ function readText(error, key, fallback) {
 
 function errorName(error) {
   const name = readText(error, 'name', '');
+  if (kindOf(error) === 'DOMException') return name === 'Error' ? 'DOMException' : name;
   if (name === '') return constructorName(error) ?? 'Error';
   if (name === 'Error') {
     // A subclass that sets no name of its own is still called by its class, as in Node.
@@ -136,8 +139,7 @@ function lineInFile(frames, file) {
 function isErrorLike(value) {
   if (!isObject(value)) return false;
   const kind = kindOf(value);
-  return kind === 'Error' || (kind !== 'Proxy' && isPrototypeInChain(value, NativeError.prototype)) ||
-         (kind !== 'Proxy' && isPrototypeInChain(value, NativeDOMException.prototype));
+  return kind === 'Error' || kind === 'DOMException' || (kind !== 'Proxy' && isPrototypeInChain(value, NativeError.prototype));
 }
 
 /// The reply's `error` for whatever was thrown, as JSON text. Never throws, whatever the value does when read.

@@ -389,7 +389,7 @@ function formatRaw(context, value, depth, kind) {
       if (keys.length === 0) return paint(context, base, 'date');
       break;
     }
-    case 'Error':
+    case 'Error': case 'DOMException':
       keys = visibleKeys(context, value);
       base = formatErrorBase(context, value, name, tag, keys);
       if (keys.length === 0) return base;
@@ -696,7 +696,7 @@ function formatStringDirective(value) {
   if (!isObject(value)) return `${value}`;
   if (typeof value === 'function' && !host.isProxy(value)) return `${value}`;
   if (!host.isProxy(value)) {
-    if (kindOf(value) === 'Error' && !hasOwn(value, 'toString')) {
+    if (isErrorLike(value) && !hasOwn(value, 'toString')) {
       try { return errorToText(value); } catch { /* shown by inspect */ }
     }
     const toText = peek(value, 'toString');

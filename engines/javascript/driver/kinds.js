@@ -8,6 +8,7 @@ const kindNames = objectCreate(null);
   learn('Object', {});
   learn('Array', []);
   learn('Error', new Error(''));
+  learn('DOMException', new DOMException(''));
   learn('Number', new Number(0));
   learn('String', new String(''));
   learn('Boolean', new Boolean(false));

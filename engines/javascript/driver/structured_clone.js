@@ -69,11 +69,9 @@ function cloneValue(value, memory) {
       copy.length = value.length;
       return copyProperties(value, copy, memory);
     }
+    case 'DOMException': return remember(new NativeDOMException(value.message, value.name));
     case 'Object':
     case 'Arguments':
-      if (isPrototypeInChain(value, NativeDOMException.prototype)) {
-        return remember(new NativeDOMException(value.message, value.name));
-      }
       return copyProperties(value, remember({}), memory);
     default:
       throw dataCloneError(value);
