@@ -9,6 +9,8 @@ IMPORTS (modules to import). What the driver needs afterwards it keeps to itself
 - they see a private copy of the builtins, so `len = None` or `builtins.print = 5` in a cell does not reach them;
 - the guest's entry point keeps its function object for ever, so replacing that function's code makes every later
   turn one direct call into `cell.run`, with the request as its argument: nothing is looked up by name.
+
+After it the host raises the interpreter's stack limits and proves that it can interrupt a loop (interrupt.py).
 """
 import builtins
 import sys

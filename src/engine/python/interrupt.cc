@@ -67,6 +67,7 @@ Result<Interrupt> Interrupt::find(MemoryView memory) {
   SW_TRY(const std::uint64_t back, load_word(memory, thread + (*table)[kThreadInterpreter]));
   if (back != interpreter) return Error{ErrorCode::kCorrupt, "CPython's thread belongs to no interpreter", 0};
   Interrupt interrupt;
+  interrupt.thread_state_ = static_cast<std::uint32_t>(thread);
   interrupt.eval_breaker_ =
       static_cast<std::uint32_t>(thread + (*table)[kThreadInterpreter] + kBreakerAfterInterpreter);
   interrupt.async_exc_ = static_cast<std::uint32_t>(thread + (*table)[kThreadId] - kAsyncExcBeforeThreadId);

@@ -23,6 +23,9 @@ class Interrupt {
   static Result<Interrupt> load(const BakeFacts& facts);
   void save(BakeFacts& facts) const;
 
+  /// The thread's state that was found; 0 after load.
+  std::uint32_t thread_state() const { return thread_state_; }
+
   /// The exception class to raise: an immortal object, so nobody counts references to it.
   void set_exception(std::uint32_t address) { exception_ = address; }
 
@@ -33,6 +36,7 @@ class Interrupt {
   Result<void> withdraw(wasm::MemoryView memory) const;
 
  private:
+  std::uint32_t thread_state_ = 0;
   std::uint32_t eval_breaker_ = 0;
   std::uint32_t async_exc_ = 0;
   std::uint32_t exception_ = 0;

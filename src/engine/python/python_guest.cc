@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "engine/python/request.h"
+#include "engine/python/stack_limits.h"
 
 namespace sw::engine {
 
@@ -96,6 +97,7 @@ Result<void> PythonGuest::boot(BakeFacts& facts) {
     return Error{ErrorCode::kInternal, fmt::format("the driver did not load (status {})", status), 0};
   }
   SW_TRY(interrupt_, Interrupt::find(instance().memory()));
+  SW_CHECK_OK(raise_stack_limits(instance().memory(), interrupt_.thread_state()));
   if (auto proved = prove_interrupt(); !proved.ok()) {
     return std::move(proved).error().while_doing("proving that a running cell can be interrupted");
   }
