@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The sandbox-workers authors
 # SPDX-License-Identifier: Apache-2.0
-"""wasi-run as its users see it, and tests/wasi_testsuite.py on a suite of two modules. Arguments: the repository,
+"""wasi-run as its users see it, and tests/upstream/wasi/wasi_testsuite.py on a suite of two modules. Arguments: the repository,
 the program."""
 
 import pathlib
@@ -159,7 +159,7 @@ class TestSuiteRunner(unittest.TestCase):
                 (folder / f"{name}.wasm").write_bytes(wasm)
                 if spec:
                     (folder / f"{name}.json").write_text(spec)
-            return subprocess.run([sys.executable, REPOSITORY / "tests/wasi_testsuite.py", scratch, "--wasi-run", PROGRAM],
+            return subprocess.run([sys.executable, REPOSITORY / "tests/upstream/wasi/wasi_testsuite.py", scratch, "--wasi-run", PROGRAM],
                                   capture_output=True, text=True, timeout=120)
 
     def test_passes_when_all_do(self):

@@ -4,7 +4,7 @@
 """Runs a checkout of the public WASI test suite (github.com/WebAssembly/wasi-testsuite, a branch with the
 compiled tests) against wasi-run.
 
-    tests/wasi_testsuite.py SUITE [--wasi-run PROGRAM] [-k TEXT]
+    tests/upstream/wasi/wasi_testsuite.py SUITE [--wasi-run PROGRAM] [-k TEXT]
 
 A test is a .wasm file, with a .json file beside it that says how to run it and what must come out. Each runs in a
 copy of its folder, so that the checkout stays as it is. Exit status 1 if a test that applies fails.
@@ -99,7 +99,7 @@ def run_test(program, module, extra_env):
 
 
 def main():
-    here = pathlib.Path(__file__).resolve().parent.parent
+    here = pathlib.Path(__file__).resolve().parents[3]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", type=pathlib.Path)
     parser.add_argument("--wasi-run", default=str(here / "build/release/bin/wasi-run"))
