@@ -36,6 +36,6 @@ function moduleError(message) {
 return {
   __proto__: null,
   showValue, describeError, runTimers, runTicks, dropTimers, resetRun, runExitListeners, runBeforeExit, offerUncaught,
-  builtinModuleSource, hasBuiltin, moduleError, builtinNames: arrayJoin(objectKeys(builtinMakers), ' '),
+  builtinModuleSource, hasBuiltin, moduleError, rewriteImports, builtinNames: arrayJoin(objectKeys(builtinMakers), ' '),
   currentDirectory: () => workingDirectory,
 };

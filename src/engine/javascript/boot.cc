@@ -19,9 +19,9 @@ constexpr std::uint32_t kStackBytes = 512 << 10;
 constexpr std::string_view kDriverFile = "sandbox:driver";
 
 constexpr std::array<std::string_view, kEntryCount> kEntryNames = {
-    "showValue",  "describeError",    "runTimers",       "runTicks",      "dropTimers",
-    "resetRun",   "runExitListeners", "runBeforeExit",   "offerUncaught", "builtinModuleSource",
-    "hasBuiltin", "moduleError",      "currentDirectory"};
+    "showValue",  "describeError",    "runTimers",        "runTicks",      "dropTimers",
+    "resetRun",   "runExitListeners", "runBeforeExit",    "offerUncaught", "builtinModuleSource",
+    "hasBuiltin", "moduleError",      "currentDirectory", "rewriteImports"};
 
 // One piece of guest memory, so that a run dirties few pages: scratch, state words, buffer for short cells.
 constexpr std::uint32_t kStateBytes = 16;

@@ -129,7 +129,10 @@ Result<Reply> JavaScriptGuest::evaluate(const RunRequest& request, std::string_v
     return with_cwd(
         error_reply("RangeError", "the environment variable TZ names no time zone that is known here"));
   }
-  SW_TRY(const Value code, compile(request.code, file_name));
+  SW_TRY(Value code, compile(request.code, file_name));
+  if (code == Value::exception() && request.code.find("import") != std::string::npos) {
+    SW_TRY(code, compile_with_imports(request.code, file_name));
+  }
   SW_TRY(Reply reply,
          code == Value::exception() ? fail_to_compile(request.code, file_name) : run_compiled(code, file_name));
   return with_cwd(std::move(reply));
@@ -156,6 +159,17 @@ Result<Value> JavaScriptGuest::compile(std::string_view code, std::string_view f
                      kAsyncFlag | kCompileOnlyFlag));
   if (address != code_buffer_) SW_CHECK_OK(js_.deallocate(address));
   return compiled;
+}
+
+Result<Value> JavaScriptGuest::compile_with_imports(std::string_view code, std::string_view file_name) {
+  SW_TRY(const Value thrown, js_.take_exception());
+  Owned problem(js_, thrown);
+  SW_TRY(const Value text, js_.new_string(code));
+  const Owned source(js_, text);
+  SW_TRY(const auto rewritten, ask(Entry::kRewriteImports, std::array{text}));
+  if (rewritten && !rewritten->empty()) return compile(*rewritten, file_name);
+  SW_CHECK_OK(js_.throw_value(problem.release()));
+  return Value::exception();
 }
 
 Result<Reply> JavaScriptGuest::run_compiled(Value code, std::string_view file_name) {
@@ -270,7 +284,7 @@ Result<Reply> JavaScriptGuest::fail_to_compile(std::string_view code, std::strin
   if (reply.error && reply.error->name == "SyntaxError" && reply.error->line_number) {
     if (const auto keyword = module_keyword(line_of(code, *reply.error->line_number))) {
       reply.error->message =
-          *keyword == "import" ? "a cell cannot have an import declaration; use `await import(…)` or `require(…)`"
+          *keyword == "import" ? "import declarations stand at the top of a cell; elsewhere use `await import(…)`"
                                : "a cell cannot export; its top-level names are seen by later cells anyway";
       if (!reply.error->traceback.empty()) reply.error->traceback[0] = "SyntaxError: " + reply.error->message;
     }

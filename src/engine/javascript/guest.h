@@ -36,8 +36,9 @@ enum class Entry : std::uint8_t {
   kHasBuiltin,
   kModuleError,
   kCurrentDirectory,
+  kRewriteImports,
 };
-inline constexpr std::size_t kEntryCount = 13;
+inline constexpr std::size_t kEntryCount = 14;
 
 class JavaScriptGuest final : public Guest {
  public:
@@ -133,6 +134,8 @@ class JavaScriptGuest final : public Guest {
   Result<void> begin(const RunRequest& request, std::string_view file_name);
   bool set_time_zone();
   Result<Value> compile(std::string_view code, std::string_view file_name);
+  /// After `compile` threw: tries again with the import declarations written as calls.
+  Result<Value> compile_with_imports(std::string_view code, std::string_view file_name);
   Result<Reply> run_compiled(Value code, std::string_view file_name);
   Result<Reply> conclude(std::string_view file_name);
 
