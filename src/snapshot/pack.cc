@@ -126,6 +126,7 @@ void write_version(WireWriter& out, const Version& version, const PackNumbers& n
   out.varint(version.previous.owner);
   out.varint(version.previous.sequence);
   out.varint(version.history);
+  out.varint(version.pages);
   out.u64(version.digest);
   out.varint(numbers.of(version.host_tables));
   out.varint(version.regions.size());
@@ -329,6 +330,7 @@ class DirectoryReader {
     version.previous.sequence = in_.number();
     if (version.previous.sequence >= pack_.id.sequence) in_.fail();
     version.history = in_.number();
+    version.pages = in_.number<std::uint64_t>(kPagesMax);
     version.digest = in_.u64();
     version.host_tables = read_pack();
     version.regions.resize(in_.count(kPagesMax / kRegionPages, 3));

@@ -91,7 +91,8 @@ struct Version {
   std::int64_t time_ms = 0;
   PackId previous;            ///< where undo leads; may be gone unless `history` counts it
   std::uint32_t history = 0;  ///< how many versions before this one are kept for undo
-  std::uint64_t digest = 0;   ///< over all stored pages
+  std::uint64_t pages = 0;    ///< stored ones
+  std::uint64_t digest = 0;   ///< over all of them
   PackId host_tables;         ///< the pack that holds them, perhaps this one
   std::vector<RegionRef> regions;
 };

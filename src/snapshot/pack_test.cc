@@ -46,6 +46,7 @@ Pack sample_pack() {
   version.time_ms = 1'700'000'000'000;
   version.previous = {3, 9};
   version.history = 4;
+  version.pages = 321;
   version.digest = 0x0123456789abcdef;
   version.host_tables = kSelf;
   version.regions = {{0, {kSelf, 0}}, {1, {kSelf, 2}}, {9, {{1, 2}, 3}}};
@@ -110,6 +111,7 @@ TEST(Pack, ComesBackAsItWas) {
   EXPECT_EQ(after->version->time_ms, 1'700'000'000'000);
   EXPECT_EQ(after->version->previous, (PackId{3, 9}));
   EXPECT_EQ(after->version->history, 4U);
+  EXPECT_EQ(after->version->pages, 321U);
   EXPECT_EQ(after->version->digest, 0x0123456789abcdefU);
   EXPECT_EQ(after->version->host_tables, kSelf);
   ASSERT_EQ(after->version->regions.size(), 3U);
@@ -231,6 +233,7 @@ TEST(Pack, GoldenPackIsRead) {
   }
   EXPECT_EQ(pack->entries[2].base, expected.entries[2].base);
   EXPECT_EQ(pack->nodes[0].runs[1].first, expected.nodes[0].runs[1].first);
+  EXPECT_EQ(pack->version->pages, expected.version->pages);
   EXPECT_EQ(pack->version->digest, expected.version->digest);
   EXPECT_EQ(as_text(*pack->host_tables), "host tables");
 }

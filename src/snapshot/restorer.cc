@@ -20,7 +20,7 @@ Error damaged(std::uint32_t page, std::string_view what) {
 
 Result<void> Restorer::restore(const Version& version, std::uint32_t newest_sequence) {
   for (const RegionRef& region : version.regions) SW_CHECK_OK(restore_region(region));
-  if (live_.digest != version.digest) {
+  if (live_.digest != version.digest || live_.stored_pages != version.pages) {
     return Error{ErrorCode::kCorrupt, "the pages of the memory are whole, but not those of this version"};
   }
   keep_recent_pages(newest_sequence);

@@ -419,14 +419,14 @@ TEST(SnapshotModel, MemoryStorage) {
   for (const std::size_t history_max : {0U, 1U, 4U, 20U}) {
     storage::MemoryDisk disk;
     const auto storage = storage::open_memory_storage(disk);
-    run_model(*storage, 500, history_max);
+    run_model(*storage, 200, history_max);
   }
 }
 
 TEST(SnapshotModel, SqliteStorage) {
   const auto folder = must(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-snapshot-"));
   const auto storage = must(storage::open_sqlite_storage(folder.path(), {}));
-  run_model(*storage, 150, 5);
+  run_model(*storage, 100, 5);
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ struct VersionInfo {
   VersionId id;
   std::string build;
   std::uint64_t memory_bytes = 0;  ///< what the memory must be grown to before `restore`
+  std::uint64_t pages = 0;         ///< of 4 KiB that differ from the image
   std::int64_t time_ms = 0;
   std::uint32_t history = 0;  ///< how many runs can be undone from here
 };
@@ -83,6 +84,13 @@ struct CheckpointInfo {
   std::string label;
   VersionId version;
   std::int64_t time_ms = 0;  ///< when it was made
+};
+
+/// What lies in the storage under a context's own name. Relatives share packs: each is counted where it was
+/// written.
+struct Usage {
+  std::uint64_t packs = 0;
+  std::uint64_t bytes = 0;
 };
 
 struct StoreStats {
@@ -163,6 +171,8 @@ class SnapshotStore {
   /// A new context that begins where `version` is; absent: the newest.
   Result<VersionInfo> fork(std::string_view context, std::optional<VersionId> version,
                            std::string_view new_context, std::int64_t time_ms, const Also& also = {});
+  /// Deletes a context and everything that only it needs. If that fails half way (a relative is damaged) the
+  /// context is gone all the same.
   Result<void> remove(std::string_view context, const Also& also = {});
 
   /// Keeps the newest version under a label. kInvalidArgument if the context has one of that label.
@@ -174,6 +184,7 @@ class SnapshotStore {
   /// Deletes everything that no version needs any more. Takes as long as there are packs; for tests and idle
   /// times.
   Result<void> collect();
+  Result<Usage> usage(std::string_view context);
   Result<StoreStats> stats();
 
  private:

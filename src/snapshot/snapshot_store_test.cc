@@ -388,6 +388,20 @@ TEST_F(SnapshotStoreTest, ForkCopiesNoPages) {
   EXPECT_LT(must(store_->stats()).pack_bytes, before.pack_bytes + 500);
 }
 
+TEST_F(SnapshotStoreTest, UsageSaysWhatAContextWrote) {
+  Guest guest(image_);
+  Live live = must(store_->begin("c", kBuild));
+  guest.write(5000, "shared");
+  const SaveStats saved = save(live, guest);
+  EXPECT_EQ(must(store_->latest("c")).pages, 1U);
+  EXPECT_EQ(must(store_->usage("c")).packs, 1U);
+  EXPECT_EQ(must(store_->usage("c")).bytes, saved.bytes_written);
+  must(store_->fork("c", {}, "f", 0));
+  EXPECT_LT(must(store_->usage("f")).bytes, 200U);
+  EXPECT_EQ(must(store_->usage("c")).bytes, saved.bytes_written);
+  EXPECT_EQ(store_->usage("d").error().code, ErrorCode::kNotFound);
+}
+
 TEST_F(SnapshotStoreTest, ForkAtAnEarlierVersionKeepsItsHistory) {
   Guest guest(image_);
   Live live = must(store_->begin("c", kBuild));

@@ -270,6 +270,7 @@ class StepEncoder {
     version.build = live_.build;
     version.memory_bytes = step_.memory.size();
     version.time_ms = step_.time_ms;
+    version.pages = out_.stored_pages;
     version.digest = out_.digest;
     for (const auto& [region, slot] : live_.table.slots()) {
       const auto changed = out_.regions.find(region);
