@@ -6,12 +6,16 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <thread>
 
+#include "base/files.h"
+#include "cli/backup_command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/units.h"
 #include "engine/watchdog.h"
+#include "storage/sqlite/sqlite_storage.h"
 
 namespace sw::cli {
 namespace {
@@ -53,6 +57,18 @@ TEST(Progress, TheBarIsNeverFullBeforeTheStepIsOver) {
               StartsWith("[############............] compiling"));
   EXPECT_THAT(ProgressDisplay::bar_line("compiling", 400s, 40s), HasSubstr(".] compiling … 400 of about 40 s"));
   EXPECT_EQ(ProgressDisplay::bar_line("checking", 2s, 0s), "checking … 2 s");
+}
+
+TEST(BackupCommand, CopiesADataFolderOnce) {
+  const TemporaryDirectory folder = *TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-cli-");
+  const auto storage = storage::open_sqlite_storage(folder.path() / "data", {});
+  ASSERT_TRUE(storage.ok());
+  auto object = *(*storage)->open({"a", "1"}, {});
+  ASSERT_TRUE(
+      object->transact([](storage::Transaction& transaction) { return transaction.put(1, "key", {}); }).ok());
+  EXPECT_EQ(*backup_command(folder.path() / "data", folder.path() / "copy"), 0);
+  EXPECT_TRUE(storage::open_sqlite_storage(folder.path() / "copy", {}).ok());
+  EXPECT_EQ(backup_command(folder.path() / "data", folder.path() / "copy").error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST(InterruptScope, MayEndAsSoonAsItBegan) {

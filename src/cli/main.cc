@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/backup_command.h"
 #include "cli/engines_command.h"
 #include "cli/run_command.h"
 #include "cli/units.h"
@@ -82,6 +83,12 @@ int run_program(int argc, char** argv) {
   CLI::App* bake_app = app.add_subcommand("bake", "Fetch, compile and boot languages ahead of their first use");
   bake_app->add_option("language", bake_languages, "Languages; all if none is named");
 
+  std::string backup_from = sw::cli::default_data_folder();
+  std::string backup_to;
+  CLI::App* backup_app = app.add_subcommand("backup", "Copy the data folder, also while it is in use");
+  backup_app->add_option("--data", backup_from, "The data folder")->capture_default_str();
+  backup_app->add_option("folder", backup_to, "A new folder for the copy")->required();
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
@@ -89,6 +96,7 @@ int run_program(int argc, char** argv) {
   }
   if (run_app->parsed()) return report(run(*run_app, std::move(run_arguments)));
   if (engines_app->parsed()) return report(sw::cli::engines_command(engines_json));
+  if (backup_app->parsed()) return report(sw::cli::backup_command(backup_from, backup_to));
   return report(sw::cli::bake_command(bake_languages));
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Storage in a data folder: a SQLite database per object and a catalog of them (docs/data-folder.md, ADR 0006).
+// Storage in a data folder: a SQLite database per object and a catalog of them (docs/data-folder.md, ADR 0007).
 
 #include <cstddef>
 #include <filesystem>
