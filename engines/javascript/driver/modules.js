@@ -190,8 +190,17 @@ function builtin(name) {
 
 const moduleCache = objectCreate(null);
 
+// Modules of Node that programs ask for and that cannot or do not exist here.
+const missingModules = objectCreate(null);
+for (const name of ['http', 'https', 'http2', 'net', 'tls', 'dns', 'dns/promises', 'dgram']) missingModules[name] = 'the sandbox has no network';
+for (const name of ['child_process', 'cluster', 'worker_threads']) missingModules[name] = 'the sandbox has no processes or threads';
+for (const name of ['async_hooks', 'diagnostics_channel', 'inspector', 'module', 'punycode', 'repl', 'stream', 'stream/promises', 'tty', 'v8', 'vm', 'wasi', 'zlib']) {
+  missingModules[name] = 'this module of Node does not exist here';
+}
+
 function moduleNotFound(request, boundary) {
-  const error = new NativeError(`Cannot find module '${request}'`);
+  const reason = missingModules[builtinName(request)];
+  const error = new NativeError(`Cannot find module '${request}'${reason === undefined ? '' : `: ${reason}`}`);
   put(error, 'code', 'MODULE_NOT_FOUND');
   return atCaller(error, boundary);
 }
