@@ -106,12 +106,11 @@ std::unique_ptr<Session> restore(Engine& engine, const Saved& saved,
                                  const std::shared_ptr<wasi::Tree>& workspace) {
   return engine
       .restore_session({.memory_bytes = saved.memory_bytes,
-                        .fill = [&](std::span<std::byte> memory) -> Result<void> {
+                        .fill = [&](std::span<std::byte> memory) -> Result<BytesView> {
                           for (const auto& [at, bytes] : saved.pages)
                             std::ranges::copy(bytes, memory.begin() + static_cast<std::ptrdiff_t>(at));
-                          return {};
+                          return BytesView(saved.host);
                         },
-                        .host = saved.host,
                         .workspace = workspace})
       .value();
 }
@@ -178,11 +177,10 @@ TEST_P(Restore, ADamagedHostStateIsAnError) {
     value_of(*session, code_.define);
     const Saved saved = save(*session);
     for (std::size_t length = 0; length < saved.host.size(); ++length) {
-      const auto restored =
-          engine_->restore_session({.memory_bytes = saved.memory_bytes,
-                                    .fill = [](std::span<std::byte>) -> Result<void> { return {}; },
-                                    .host = BytesView(saved.host).first(length),
-                                    .workspace = workspace_});
+      const auto restored = engine_->restore_session(
+          {.memory_bytes = saved.memory_bytes,
+           .fill = [&](std::span<std::byte>) -> Result<BytesView> { return BytesView(saved.host).first(length); },
+           .workspace = workspace_});
       EXPECT_FALSE(restored.ok()) << length;
     }
   });

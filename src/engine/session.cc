@@ -233,15 +233,15 @@ Result<SessionState> Session::capture() {
 Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
                                                   std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog,
                                                   const SavedSession& saved) {
-  SW_TRY(const HostState host, decode(saved.host));
   SW_CHECK_OK(instance->grow_memory_to(saved.memory_bytes));
-  SW_CHECK_OK(saved.fill(instance->memory().bytes()));
+  SW_TRY(const BytesView bytes, saved.fill(instance->memory().bytes()));
+  SW_TRY(const HostState host, decode(bytes));
   SW_TRY(auto session, create(std::move(guest), std::move(instance), watchdog));
   wasi::Wasi& wasi = session->guest_->wasi();
   wasi::RunOptions run;
   run.workspace = saved.workspace;
   SW_CHECK_OK(wasi.start_run(std::move(run)));
-  SW_CHECK_OK(wasi.descriptors().deserialize(saved.host.subspan(sizeof(HostState)), wasi.files()));
+  SW_CHECK_OK(wasi.descriptors().deserialize(bytes.subspan(sizeof(HostState)), wasi.files()));
   session->cells_ = host.cells;
   // The guest's clock goes on from where it was, or further on if this machine's is ahead; never back.
   const std::uint64_t now = wasi.monotonic_ns();

@@ -35,9 +35,9 @@ struct SessionState {
 /// A saved session's parts, for starting one that goes on where it was.
 struct SavedSession {
   std::uint64_t memory_bytes = 0;
-  /// Writes the saved pages into memory that holds the image, and zeros beyond it.
-  std::function<Result<void>(std::span<std::byte> memory)> fill;
-  BytesView host;
+  /// Writes the saved pages into memory that holds the image, and zeros beyond it. Returns SessionState::host,
+  /// which stays valid until the session is restored.
+  std::function<Result<BytesView>(std::span<std::byte> memory)> fill;
   /// The files open files refer to.
   std::shared_ptr<wasi::Tree> workspace;
 };

@@ -161,74 +161,43 @@ Result<HostFolder> HostFolder::load(const std::filesystem::path& host, const Tre
   folder.host_ = host;
   folder.tree_ = std::make_shared<Tree>(limits, now_ns);
   SW_TRY(folder.skipped_, copy_host_folder(host, *folder.tree_, folder.tree_->root(), now_ns));
-  folder.known_ = folder.list();
+  folder.known_ = TreeState::of(*folder.tree_);
   return folder;
 }
 
-HostFolder::Listing HostFolder::list() const {
-  Listing listing;
-  (void)tree_->walk([&](const std::string& path, Node& node) {
-    Known known{node.type, {}, node.target};
-    if (node.type == FileType::kRegularFile) {
-      // Sharing does not copy; content in memory can always be shared.
-      if (auto bytes = node.content.share(); bytes.ok()) known.bytes = *std::move(bytes);
-    }
-    listing.emplace(path, std::move(known));
-    return true;
-  });
-  return listing;
-}
-
-std::vector<Change> HostFolder::compare(const Listing& before, const Listing& after) {
-  const auto same = [](const Known& a, const Known& b) {
-    if (a.type != b.type || a.target != b.target || a.bytes.bytes.size() != b.bytes.bytes.size()) return false;
-    return a.bytes.bytes.data() == b.bytes.bytes.data() || std::ranges::equal(a.bytes.bytes, b.bytes.bytes);
-  };
-  std::vector<Change> changes;
-  for (const auto& [path, known] : before) {
-    const auto now = after.find(path);
-    if (now == after.end()) changes.push_back({Change::Kind::kRemoved, known.type, path});
-    else if (!same(known, now->second)) changes.push_back({Change::Kind::kModified, now->second.type, path});
-  }
-  for (const auto& [path, known] : after) {
-    if (!before.contains(path)) changes.push_back({Change::Kind::kCreated, known.type, path});
-  }
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.path < b.path; });
-  return changes;
-}
-
-std::vector<Change> HostFolder::changes() const { return compare(known_, list()); }
+std::vector<Change> HostFolder::changes() const { return known_.changes_to(TreeState::of(*tree_)); }
 
 Result<HostFolder::WriteBack> HostFolder::write_back() {
-  Listing now = list();
-  const std::vector<Change> changes = compare(known_, now);
+  const TreeState now = TreeState::of(*tree_);
+  const std::vector<Change> changes = known_.changes_to(now);
+  TreeState::Entries& known = known_.entries();
   SW_TRY(HostWriter writer, HostWriter::open(host_));
   WriteBack done;
   // What goes first, from the deepest up: it may be in the way of what comes.
   for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
-    const auto old = known_.find(change->path);
-    if (old == known_.end()) continue;
+    const auto old = known.find(change->path);
+    if (old == known.end()) continue;
     const bool replaced = change->kind == Change::Kind::kModified && old->second.type != change->type;
     if (change->kind == Change::Kind::kRemoved || replaced) {
       SW_CHECK_OK(writer.remove(change->path, old->second.type));
-      known_.erase(old);
+      known.erase(old);
       if (!replaced) done.written.push_back(*change);
     }
   }
   for (const Change& change : changes) {
     if (change.kind == Change::Kind::kRemoved) continue;
-    const Known& known = now.at(change.path);
-    if (known.type == FileType::kSymbolicLink && leads_out(change.path, known.target)) {
-      done.refused.push_back(change.path + " -> " + known.target);
+    const TreeState::Entry& entry = now.entries().at(change.path);
+    if (entry.type == FileType::kSymbolicLink && leads_out(change.path, entry.target)) {
+      done.refused.push_back(change.path + " -> " + entry.target);
       continue;
     }
-    switch (known.type) {
+    switch (entry.type) {
       case FileType::kDirectory: SW_CHECK_OK(writer.make_directory(change.path)); break;
-      case FileType::kRegularFile: SW_CHECK_OK(writer.write_file(change.path, known.bytes.bytes)); break;
-      case FileType::kSymbolicLink: SW_CHECK_OK(writer.make_link(change.path, known.target)); break;
+      case FileType::kRegularFile: SW_CHECK_OK(writer.write_file(change.path, entry.bytes.bytes)); break;
+      case FileType::kSymbolicLink: SW_CHECK_OK(writer.make_link(change.path, entry.target)); break;
       default: continue;
     }
-    known_[change.path] = known;
+    known[change.path] = entry;
     done.written.push_back(change);
   }
   std::sort(done.written.begin(), done.written.end(),

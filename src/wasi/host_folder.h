@@ -7,13 +7,13 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "wasi/tree.h"
+#include "wasi/tree_state.h"
 
 namespace sw::wasi {
 
@@ -22,14 +22,6 @@ namespace sw::wasi {
 /// Errors: kLimitExceeded past the tree's limits.
 Result<std::vector<std::string>> copy_host_folder(const std::filesystem::path& host, Tree& tree, Node& directory,
                                                   std::uint64_t now_ns);
-
-struct Change {
-  enum class Kind : std::uint8_t { kCreated, kModified, kRemoved };
-  Kind kind = Kind::kModified;
-  FileType type = FileType::kRegularFile;  ///< what is there now; of kRemoved, what was
-  std::string path;                        ///< relative to the tree's root
-  bool operator==(const Change&) const = default;
-};
 
 /// A host folder loaded into a tree, and what it looked like then.
 class HostFolder {
@@ -53,20 +45,10 @@ class HostFolder {
   Result<WriteBack> write_back();
 
  private:
-  struct Known {
-    FileType type = FileType::kUnknown;
-    SharedBytes bytes;   // of a file
-    std::string target;  // of a link
-  };
-  using Listing = std::map<std::string, Known>;
-
-  Listing list() const;
-  static std::vector<Change> compare(const Listing& before, const Listing& after);
-
   std::filesystem::path host_;
   std::shared_ptr<Tree> tree_;  // shared with the runs that use it
   std::vector<std::string> skipped_;
-  Listing known_;
+  TreeState known_;
 };
 
 }  // namespace sw::wasi
