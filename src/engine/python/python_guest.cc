@@ -26,6 +26,7 @@ constexpr std::string_view kFinish = "f";
 // The guest's word that an interrupt has ended its cell; its answer is still to come.
 constexpr std::string_view kStopping = ".";
 
+constexpr char kHomeFolder[] = "/workspace";
 constexpr std::string_view kInterrupted = "interrupted";
 // From the guest's word that it starts its loop to the interrupt, which shall find it there.
 constexpr std::chrono::milliseconds kIntoTheLoop{2};
@@ -147,6 +148,7 @@ Result<void> PythonGuest::bind(const BakeFacts& facts) {
 
 Result<void> PythonGuest::after_restore() {
   fresh_ = true;
+  cwd_ = kHomeFolder;
   return {};
 }
 
@@ -158,9 +160,20 @@ Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view 
   const CellFlags flags{.fresh = fresh_,
                         .files = !fresh_ || request.workspace != nullptr,
                         .script = !request.file_name.empty() && !request.file_name.starts_with('<')};
-  fresh_ = false;
   SW_CHECK_OK(turn(cell_request(request, file_name, flags)));
-  return parse_reply(answer_);
+  // An interrupt can hit the driver before its first or after its last line that would catch it.
+  if (answer_.empty()) return interrupted_before_answer();
+  fresh_ = false;
+  SW_TRY(Reply reply, parse_reply(answer_));
+  cwd_ = reply.cwd;
+  return reply;
+}
+
+Reply PythonGuest::interrupted_before_answer() const {
+  Reply reply;
+  reply.error = GuestError{.name = "KeyboardInterrupt", .message = {}, .traceback = {}, .line_number = {}};
+  reply.cwd = cwd_;
+  return reply;
 }
 
 Result<void> PythonGuest::finish() {

@@ -41,6 +41,7 @@ class PythonGuest final : public Guest {
   /// The guest's status, which says nothing that the answer does not.
   Result<std::int32_t> turn(std::string_view request);
   Result<void> prove_interrupt();
+  Reply interrupted_before_answer() const;
 
   const Manifest& manifest_;
   wasm::Function<std::int32_t(std::int32_t)> host_alloc_;
@@ -50,6 +51,7 @@ class PythonGuest final : public Guest {
   std::atomic<bool> stopping_ = false;       // the cell has noticed that it is to stop
   std::function<Result<void>()> on_answer_;  // at bake only
   bool fresh_ = false;                       // no cell has run since the image or a snapshot
+  std::string cwd_;                          // where the last cell left it
 };
 
 /// Defines host.call for instances whose HostState is a PythonGuest.

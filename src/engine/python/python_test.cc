@@ -61,7 +61,10 @@ struct Cells {
     RunRequest request;
     request.code = std::move(code);
     request.limits.wall_max = wall_max;
-    return session->execute(request, sink).value();
+    auto outcome = session->execute(request, sink);
+    if (outcome.ok()) return *std::move(outcome);
+    ADD_FAILURE() << outcome.error().message;
+    return Outcome();
   }
   std::string value(std::string code) {
     const Outcome outcome = run(std::move(code));
