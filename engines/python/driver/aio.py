@@ -13,6 +13,7 @@ import asyncio
 import contextvars
 from asyncio import base_events, events, tasks
 from contextvars import copy_context
+from sys import set_asyncgen_hooks
 from time import sleep
 
 DEADLOCK = 'this await can never end: the event loop has no timer and no task left that could wake it'
@@ -100,11 +101,21 @@ def run(coroutine):
     try:
         value = loop.run_until_complete(task)
     except KeyboardInterrupt:
+        after_interrupt()
         _give_up(loop, task)
         raise
     finally:
         _keep_context(context)
     return value
+
+
+def after_interrupt():
+    """An interrupt can hit a loop while it starts or ends, and leave it marked as running. None is."""
+    events._set_running_loop(None)
+    if _loop is not None and _loop._thread_id is not None:
+        _loop._thread_id = None
+        _loop._stopping = False
+        set_asyncgen_hooks(None, None)
 
 
 def _give_up(loop, task):

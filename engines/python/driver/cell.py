@@ -198,6 +198,7 @@ def _run(request):
         value = None
         if type(error) is KeyboardInterrupt:
             answer(STOPPING)  # so that the host does not interrupt what follows
+            aio.after_interrupt()
         _end_after(error)
         failure = _failure(error, file)
     if failure is not None:
@@ -226,5 +227,6 @@ def run(request):
         _run(request)
     except BaseException:
         # An interrupt in the driver's own code, after the cell's had ended.
+        aio.after_interrupt()
         answer(b'{"error":{"name":"KeyboardInterrupt","message":""},"cwd":%s}' % _cwd_json)
     return 0, False
