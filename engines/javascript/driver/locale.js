@@ -116,8 +116,6 @@ function formatLocaleNumber(value, locales, options, boundary) {
 
 const weekdayNames = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
 const monthNames = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December'];
-const dateParts = { __proto__: null, weekday: 1, era: 0, year: 1, month: 1, day: 1 };
-const timeParts = { __proto__: null, hour: 1, minute: 1, second: 1, fractionalSecondDigits: 0, dayPeriod: 0 };
 const dateGetters = objectCreate(null);
 for (const part of ['FullYear', 'Month', 'Date', 'Day', 'Hours', 'Minutes', 'Seconds']) {
   dateGetters[`get${part}`] = uncurry(Date.prototype[`get${part}`]);

@@ -9,29 +9,25 @@ const uncurry = Function.prototype.bind.bind(Function.prototype.call);
 const getterOf = (prototype, key) => uncurry(Object.getOwnPropertyDescriptor(prototype, key).get);
 
 const {
-  apply: reflectApply, construct: reflectConstruct, ownKeys: reflectOwnKeys, getPrototypeOf, setPrototypeOf,
-  defineProperty, getOwnPropertyDescriptor, has: reflectHas, get: reflectGet,
+  apply: reflectApply, ownKeys: reflectOwnKeys, getPrototypeOf, setPrototypeOf,
+  defineProperty, getOwnPropertyDescriptor,
 } = Reflect;
 const {
-  create: objectCreate, keys: objectKeys, freeze: objectFreeze, is: objectIs, assign: objectAssign,
-  isExtensible: objectIsExtensible, entries: objectEntries, getOwnPropertyNames, getOwnPropertySymbols,
+  create: objectCreate, keys: objectKeys, is: objectIs, assign: objectAssign,
 } = Object;
 const hasOwn = uncurry(Object.prototype.hasOwnProperty);
 const isEnumerable = uncurry(Object.prototype.propertyIsEnumerable);
 const objectPrototype = Object.prototype;
 const functionToString = uncurry(Function.prototype.toString);
-const functionBind = uncurry(Function.prototype.bind);
-const functionHasInstance = uncurry(Function.prototype[Symbol.hasInstance]);
 
-const NativeArray = Array, NativeObject = Object, NativeString = String, NativeNumber = Number, NativeBigInt = BigInt;
-const NativeMap = Map, NativeSet = Set, NativePromise = Promise, NativeDate = Date, NativeProxy = Proxy;
+const NativeObject = Object, NativeString = String, NativeNumber = Number, NativeBigInt = BigInt;
+const NativeMap = Map, NativeSet = Set, NativePromise = Promise, NativeDate = Date;
 const NativeRegExp = RegExp, NativeArrayBuffer = ArrayBuffer, NativeUint8Array = Uint8Array, NativeDataView = DataView;
-const NativeFloat64Array = Float64Array, NativeWeakMap = WeakMap, NativeWeakRef = WeakRef, NativeFunction = Function;
-const NativeError = Error, NativeTypeError = TypeError, NativeRangeError = RangeError, NativeSyntaxError = SyntaxError;
-const NativeDOMException = DOMException, NativeAggregateError = AggregateError, NativeBoolean = Boolean;
+const NativeFloat64Array = Float64Array, NativeWeakMap = WeakMap;
+const NativeError = Error, NativeTypeError = TypeError, NativeRangeError = RangeError;
+const NativeDOMException = DOMException, NativeBoolean = Boolean;
 const NativeSymbol = Symbol, nativeCaptureStackTrace = Error.captureStackTrace, nativeStack = getterOf(Error.prototype, 'stack');
 const symbolIterator = Symbol.iterator, symbolToStringTag = Symbol.toStringTag, symbolAsyncIterator = Symbol.asyncIterator;
-const symbolHasInstance = Symbol.hasInstance, symbolSpecies = Symbol.species;
 const symbolFor = Symbol.for, symbolToString = uncurry(Symbol.prototype.toString);
 const symbolDescription = getterOf(Symbol.prototype, 'description');
 
@@ -40,9 +36,6 @@ const arrayPush = uncurry(Array.prototype.push), arrayPop = uncurry(Array.protot
 const arrayShift = uncurry(Array.prototype.shift), arrayUnshift = uncurry(Array.prototype.unshift);
 const arrayJoin = uncurry(Array.prototype.join), arrayIndexOf = uncurry(Array.prototype.indexOf);
 const arrayIncludes = uncurry(Array.prototype.includes), arraySort = uncurry(Array.prototype.sort);
-const arrayReverse = uncurry(Array.prototype.reverse);
-const arrayValues = uncurry(Array.prototype.values);
-const arrayIteratorNext = uncurry(getPrototypeOf([].values()).next);
 
 const stringSlice = uncurry(String.prototype.slice), stringIndexOf = uncurry(String.prototype.indexOf);
 const stringLastIndexOf = uncurry(String.prototype.lastIndexOf), stringCharCodeAt = uncurry(String.prototype.charCodeAt);
@@ -69,14 +62,14 @@ const mapGet = uncurry(Map.prototype.get), mapSet = uncurry(Map.prototype.set), 
 const mapDelete = uncurry(Map.prototype.delete), mapForEach = uncurry(Map.prototype.forEach);
 const mapSize = getterOf(Map.prototype, 'size');
 const setHas = uncurry(Set.prototype.has), setAdd = uncurry(Set.prototype.add), setForEach = uncurry(Set.prototype.forEach);
-const setDelete = uncurry(Set.prototype.delete), setSize = getterOf(Set.prototype, 'size');
+const setSize = getterOf(Set.prototype, 'size');
 const weakMapGet = uncurry(WeakMap.prototype.get), weakMapSet = uncurry(WeakMap.prototype.set);
-const weakMapHas = uncurry(WeakMap.prototype.has), weakRefDeref = uncurry(WeakRef.prototype.deref);
+const weakRefDeref = uncurry(WeakRef.prototype.deref);
 
 const promiseThen = uncurry(Promise.prototype.then);
-const promiseResolve = Promise.resolve.bind(Promise), promiseReject = Promise.reject.bind(Promise);
+const promiseResolve = Promise.resolve.bind(Promise);
 const dateNow = Date.now, dateGetTime = uncurry(Date.prototype.getTime), dateToISOString = uncurry(Date.prototype.toISOString);
-const regexpTest = uncurry(RegExp.prototype.test), regexpExec = uncurry(RegExp.prototype.exec);
+const regexpExec = uncurry(RegExp.prototype.exec);
 const regexpSource = getterOf(RegExp.prototype, 'source'), regexpFlags = getterOf(RegExp.prototype, 'flags');
 
 const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype);
@@ -84,8 +77,8 @@ const typedArrayLength = getterOf(typedArrayPrototype, 'length'), typedArrayBuff
 const typedArrayByteOffset = getterOf(typedArrayPrototype, 'byteOffset');
 const typedArrayByteLength = getterOf(typedArrayPrototype, 'byteLength');
 const typedArrayTag = getterOf(typedArrayPrototype, symbolToStringTag);
-const typedArraySet = uncurry(typedArrayPrototype.set), typedArraySubarray = uncurry(typedArrayPrototype.subarray);
-const typedArraySlice = uncurry(typedArrayPrototype.slice), typedArrayFill = uncurry(typedArrayPrototype.fill);
+const typedArraySet = uncurry(typedArrayPrototype.set);
+const typedArrayFill = uncurry(typedArrayPrototype.fill);
 const typedArrayIndexOf = uncurry(typedArrayPrototype.indexOf);
 const dataViewBuffer = getterOf(DataView.prototype, 'buffer'), dataViewByteOffset = getterOf(DataView.prototype, 'byteOffset');
 const dataViewByteLength = getterOf(DataView.prototype, 'byteLength');
@@ -95,7 +88,6 @@ const arrayBufferTransfer = uncurry(ArrayBuffer.prototype.transfer);
 const uint8ToBase64 = uncurry(Uint8Array.prototype.toBase64), uint8ToHex = uncurry(Uint8Array.prototype.toHex);
 
 const { stringify: jsonStringify, parse: jsonParse } = JSON;
-const { performance: _enginePerformance } = globalThis;
 
 /// Sets a property without running setters that user code put on a prototype.
 function put(target, key, value, enumerable = true) {

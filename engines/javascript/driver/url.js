@@ -286,7 +286,7 @@ function shortenPath(url) {
   if (url.path.length > 0) arrayPop(url.path);
 }
 
-const edgeControls = /^[\0-\x20]+|[\0-\x20]+$/g, tabsAndNewlines = /[\t\n\r]/;
+const tabsAndNewlines = /[\t\n\r]/;
 
 function removeAll(text, characters) {
   if (regexpExec(tabsAndNewlines, text) === null) return text;
