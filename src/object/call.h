@@ -4,9 +4,10 @@
 
 // Messages that answer with a value.
 
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
-#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <functional>
 #include <memory>
@@ -62,21 +63,26 @@ Result<V> ask(ObjectHost& host, const storage::ObjectName& name, Question<T, V> 
   return std::move(**answer);
 }
 
-/// Asks an object from within another's task. An object that asks itself, directly or by way of others, waits for
-/// ever: its mailbox is busy with the asking.
+/// Asks an object from within another's task, and cancels the question if that task is cancelled. An object that
+/// asks itself, directly or by way of others, waits for ever: its mailbox is busy with the asking.
 template <class T, class V>
 Task<Result<V>> call(ObjectHost& host, storage::ObjectName name, Question<T, V> question) {
+  namespace asio = boost::asio;
   auto answer = std::make_shared<std::optional<Result<V>>>();  // shared with the reply
   auto initiate = [&host, name = std::move(name), question = std::move(question), answer](auto handler) mutable {
+    auto slot = asio::get_associated_cancellation_slot(handler);
     auto resume = std::make_shared<decltype(handler)>(std::move(handler));  // a Reply can be copied
-    send<T, V>(host, name, std::move(question), [resume, answer](Result<V> result) {
+    const auto asked = send<T, V>(host, name, std::move(question), [resume, slot, answer](Result<V> result) {
       *answer = std::move(result);
-      const auto executor = boost::asio::get_associated_executor(*resume);
-      boost::asio::dispatch(executor, [resume] { (*resume)(); });
+      // Posted in any case: a question that is refused is answered before `assign` below.
+      asio::post(asio::get_associated_executor(*resume), [resume, slot]() mutable {
+        if (slot.is_connected()) slot.clear();
+        (*resume)();
+      });
     });
+    if (slot.is_connected()) slot.assign([asked](asio::cancellation_type) { asked->cancel(); });
   };
-  co_await boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void()>(std::move(initiate),
-                                                                                     boost::asio::use_awaitable);
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(std::move(initiate), asio::use_awaitable);
   co_return std::move(**answer);
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -12,9 +13,9 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/system/system_error.hpp>
 #include <condition_variable>
 #include <deque>
 #include <future>
@@ -48,9 +49,6 @@ Error shutting_down() { return Error{ErrorCode::kUnavailable, "shutting down", 0
 Error error_of(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
-  } catch (const boost::system::system_error& error) {
-    if (error.code() == asio::error::operation_aborted) return cancelled();
-    return Error{ErrorCode::kInternal, fmt::format("exception in an object: {}", error.what()), 0};
   } catch (const std::exception& error) {
     return Error{ErrorCode::kInternal, fmt::format("exception in an object: {}", error.what()), 0};
   } catch (...) {
@@ -186,6 +184,13 @@ class ObjectHost::Impl::Envelope final : public Call, public std::enable_shared_
   Task<Result<void>> start(Life& life) const { return task_(life); }
   asio::cancellation_signal& signal() { return signal_; }
 
+  /// On the object strand, while the message runs.
+  void tell_cancelled() {
+    told_ = true;
+    signal_.emit(asio::cancellation_type::terminal);
+  }
+  bool told() const { return told_; }
+
   void reply(Result<void> outcome) {
     // What the task holds on to is let go before the answer is out.
     task_ = nullptr;
@@ -202,7 +207,9 @@ class ObjectHost::Impl::Envelope final : public Call, public std::enable_shared_
   const std::shared_ptr<Resident> resident_;  // shared with the host; alive until the reply is out
   LifeTask task_;
   Reply reply_;
-  asio::cancellation_signal signal_;  // used on the object strand
+  // Used on the object strand.
+  asio::cancellation_signal signal_;
+  bool told_ = false;
 };
 
 struct ObjectHost::Impl::Resident {
@@ -267,22 +274,25 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
     return wait_for([life = shared_from_this()]() -> JobEnd { return {life->storage_->destroy(), false}; });
   }
 
-  Task<Result<void>> run_blocking(std::function<Result<void>()> work) override {
-    host_.begin_work();
-    auto initiate = [host = &host_, strand = resident_->strand, work = std::move(work)](auto handler) mutable {
+  Task<Result<void>> run_blocking(std::function<Result<void>()> work, std::function<void()> on_cancel) override {
+    auto initiate = [life = shared_from_this(), work = std::move(work),
+                     on_cancel = std::move(on_cancel)](auto handler) mutable {
+      auto slot = asio::get_associated_cancellation_slot(handler);
       auto resume = std::make_shared<decltype(handler)>(std::move(handler));
-      asio::post(host->blocking_pool_, [host, strand, work = std::move(work), resume]() mutable {
-        Result<void> outcome = guarded(work);
-        work = nullptr;
-        asio::post(strand, [host, resume = std::move(resume), outcome = std::move(outcome)]() mutable {
-          (*resume)(std::move(outcome));
-          host->end_work();
-        });
-      });
+      std::function<void(Result<void>)> then = [slot, resume](Result<void> outcome) mutable {
+        if (slot.is_connected()) slot.clear();
+        (*resume)(std::move(outcome));
+      };
+      if (slot.is_connected() && on_cancel) {
+        slot.assign([on_cancel = std::move(on_cancel)](asio::cancellation_type) { on_cancel(); });
+      }
+      life->start_blocking(std::move(work), std::move(then));
     };
     return asio::async_initiate<const asio::use_awaitable_t<>, void(Result<void>)>(std::move(initiate),
                                                                                    asio::use_awaitable);
   }
+
+  bool cancelled() const override;
 
   // On the storage strand: takes the object over.
   Result<void> open() {
@@ -307,6 +317,21 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
                  asio::post(strand, [life = std::move(life), end = std::move(end),
                                      then = std::move(then)]() mutable { life->job_ended(std::move(end), then); });
                });
+  }
+
+  void start_blocking(std::function<Result<void>()> work, std::function<void(Result<void>)> then) {
+    host_.begin_work();
+    if (cancelled()) work = [] { return object::cancelled(); };
+    asio::post(host_.blocking_pool_, [life = shared_from_this(), work = std::move(work),
+                                      then = std::move(then)]() mutable {
+      Result<void> outcome = guarded(work);
+      work = nullptr;
+      const ObjectStrand strand = life->resident_->strand;
+      asio::post(strand, [life = std::move(life), then = std::move(then), outcome = std::move(outcome)] {
+        then(outcome);
+        life->host_.end_work();
+      });
+    });
   }
 
   OutputGate& gate() { return gate_; }
@@ -431,9 +456,7 @@ void ObjectHost::Impl::cancel(const std::shared_ptr<Envelope>& envelope) {
     });
   } else {
     asio::post(resident->strand, [envelope] {
-      if (envelope->resident()->running == envelope) {
-        envelope->signal().emit(asio::cancellation_type::terminal);
-      }
+      if (envelope->resident()->running == envelope) envelope->tell_cancelled();
     });
   }
 }
@@ -472,8 +495,12 @@ void ObjectHost::Impl::step(const std::shared_ptr<Resident>& resident) {
                      }));
 }
 
+bool ObjectHost::Impl::Life::cancelled() const { return resident_->running && resident_->running->told(); }
+
 Task<Result<void>> ObjectHost::Impl::run_one(std::shared_ptr<Resident> resident,
                                              std::shared_ptr<Envelope> envelope) {
+  // A cancellation is told, not thrown: an exception in the midst of a message would leave its work half done.
+  co_await asio::this_coro::throw_if_cancelled(false);
   if (!resident->life) {
     Result<void> alive = co_await bring_to_life(resident);
     if (!alive.ok()) co_return alive;
@@ -651,7 +678,7 @@ void ObjectHost::Impl::shut_down() {
       waiting.swap(resident->mailbox);
     }
     asio::post(resident->strand, [this, resident, waiting = std::move(waiting)] {
-      if (resident->running) resident->running->signal().emit(asio::cancellation_type::terminal);
+      if (resident->running) resident->running->tell_cancelled();
       for (const auto& envelope : waiting) {
         envelope->reply(cancelled());
         end_work();

@@ -49,7 +49,8 @@ using Reply = std::function<void(Result<void>)>;
 class Call {
  public:
   virtual ~Call() = default;
-  /// Takes the message out of the mailbox, or asks its task to end at its next wait. The reply comes all the same.
+  /// Takes the message out of the mailbox, or tells its task (`ObjectContext::cancelled`). The reply comes all the
+  /// same.
   virtual void cancel() = 0;
 };
 
@@ -70,7 +71,8 @@ class ObjectHost {
 
   /// Puts a message into the object's mailbox. Messages of one object run one at a time in the order of these
   /// calls, and a failed one does not stop the next. Errors, in the reply: those of the message; kNotFound for an
-  /// unknown class; kLimitExceeded for a full mailbox; kUnavailable when cancelled or shutting down.
+  /// unknown class; kLimitExceeded for a full mailbox; kUnavailable when cancelled in the mailbox or shutting
+  /// down.
   std::shared_ptr<Call> send(const storage::ObjectName& name, Message message, Reply reply);
 
   /// The same, and waits for the reply. Not from a thread of the host.

@@ -57,10 +57,13 @@ class Log {
 /// A door that blocks whoever comes to it until the test opens it.
 class Door {
  public:
-  void open() { promise_.set_value(); }
+  void open() {
+    if (!opened_.exchange(true)) promise_.set_value();
+  }
   void pass() { future_.wait(); }
 
  private:
+  std::atomic<bool> opened_ = false;
   std::promise<void> promise_;
   std::shared_future<void> future_ = promise_.get_future().share();
 };
@@ -143,6 +146,34 @@ class Counter final : public Object {
     Result<void> read = co_await context_.read([](Reader&) { return Result<void>(); });
     log_.add("passed");
     co_return read;
+  }
+
+  /// A cancellation opens the door; what was done is stored all the same.
+  Task<Result<std::int64_t>> wait_until_cancelled(Door* door) {
+    log_.add("waits");
+    Result<void> passed = co_await context_.run_blocking(
+        [door]() -> Result<void> {
+          door->pass();
+          return Error{ErrorCode::kGuestStopped, "stopped", 0};
+        },
+        [door] { door->open(); });
+    if (passed.ok() || !context_.cancelled()) co_return Error{ErrorCode::kInternal, "not told", 0};
+    Result<std::int64_t> stored = co_await add(10);
+    if (!stored.ok()) co_return stored;
+    co_return std::move(passed).error();
+  }
+
+  Task<Result<void>> start_work_when_cancelled(Door* door) {
+    Result<void> first = co_await context_.run_blocking([door] {
+      door->pass();
+      return Result<void>();
+    });
+    if (!first.ok()) co_return first;
+    Result<void> second = co_await context_.run_blocking([this] {
+      log_.add("worked");
+      return Result<void>();
+    });
+    co_return second;
   }
 
   Task<Result<void>> fail() { co_return Error{ErrorCode::kInvalidArgument, "refused", 0}; }
@@ -457,10 +488,22 @@ TEST_F(HostTest, ACancelledMessageLeavesTheMailbox) {
   EXPECT_EQ(count("never begins"), 0U);
 }
 
-TEST_F(HostTest, ACancelledMessageEndsAtItsNextWait) {
+TEST_F(HostTest, ACancelledMessageIsToldAndEndsInGoodOrder) {
+  Door door;
+  const auto running = object::send<Counter, std::int64_t>(
+      *host_, {"counter", "a"}, [&](Counter& counter) { return counter.wait_until_cancelled(&door); },
+      [this](Result<std::int64_t> n) { replies_.add(n.ok() ? "ok" : n.error().message); });
+  log_.wait_for(2);
+  running->cancel();
+  replies_.wait_for(1);
+  EXPECT_EQ(replies_.lines().front(), "stopped");
+  EXPECT_EQ(*get("a"), 10);
+}
+
+TEST_F(HostTest, ACancelledMessageBeginsNoOtherWork) {
   Door door;
   const auto running = send(
-      "a", [&](Counter& counter) { return counter.wait_at(&door); }, "running");
+      "a", [&](Counter& c) { return c.start_work_when_cancelled(&door); }, "running");
   log_.wait_for(1);
   running->cancel();
   // Its reply comes after the first cancellation on the object's strand.
@@ -471,33 +514,57 @@ TEST_F(HostTest, ACancelledMessageEndsAtItsNextWait) {
   door.open();
   replies_.wait_for(2);
   EXPECT_EQ(replies_.lines().back(), "running: the call was cancelled");
-  EXPECT_EQ(count("passed"), 0U);
-  EXPECT_EQ(*add("a", 1), 1);
+  EXPECT_EQ(count("worked"), 0U);
 }
 
-TEST_F(HostTest, OneObjectAsksAnother) {
-  class Sum final : public Object {
-   public:
-    explicit Sum(ObjectHost& host) : host_(host) {}
-    Task<Result<std::int64_t>> of(std::string a, std::string b) {
-      Ask<std::int64_t> question = [](Counter& counter) { return counter.get(); };
-      const ObjectName name_a{"counter", a};
-      const ObjectName name_b{"counter", b};
-      Result<std::int64_t> first = co_await call<Counter, std::int64_t>(host_, name_a, question);
-      Result<std::int64_t> second = co_await call<Counter, std::int64_t>(host_, name_b, question);
-      if (!first.ok()) co_return first;
-      if (!second.ok()) co_return second;
-      co_return *first + *second;
-    }
+/// Asks counters.
+class Sum final : public Object {
+ public:
+  explicit Sum(ObjectHost& host) : host_(host) {}
 
-   private:
-    ObjectHost& host_;
-  };
+  Task<Result<std::int64_t>> of(std::string a, std::string b) {
+    const ObjectName name_a{"counter", a};
+    const ObjectName name_b{"counter", b};
+    const Ask<std::int64_t> question = [](Counter& counter) { return counter.get(); };
+    Result<std::int64_t> first = co_await call<Counter, std::int64_t>(host_, name_a, question);
+    if (!first.ok()) co_return first;
+    Result<std::int64_t> second = co_await call<Counter, std::int64_t>(host_, name_b, question);
+    if (!second.ok()) co_return second;
+    co_return *first + *second;
+  }
+
+  Task<Result<std::int64_t>> of_one_that_waits(std::string a, Door* door) {
+    const ObjectName name{"counter", a};
+    const Ask<std::int64_t> question = [door](Counter& counter) { return counter.wait_until_cancelled(door); };
+    Result<std::int64_t> answer = co_await call<Counter, std::int64_t>(host_, name, question);
+    co_return answer;
+  }
+
+ private:
+  ObjectHost& host_;
+};
+
+TEST_F(HostTest, OneObjectAsksAnother) {
   host_->add_class("sum", {{}, [this](ObjectContext&) { return std::make_unique<Sum>(*host_); }});
   ASSERT_EQ(*add("a", 2), 2);
   ASSERT_EQ(*add("b", 3), 3);
   const auto sum = ask<Sum, std::int64_t>(*host_, {"sum", "x"}, [](Sum& object) { return object.of("a", "b"); });
   EXPECT_EQ(*sum, 5);
+  const auto refused =
+      ask<Sum, std::int64_t>(*host_, {"sum", "x"}, [](Sum& object) { return object.of("a", ""); });
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(HostTest, CancellingAQuestionCancelsWhatItAsksInTurn) {
+  host_->add_class("sum", {{}, [this](ObjectContext&) { return std::make_unique<Sum>(*host_); }});
+  Door door;
+  const auto asked = object::send<Sum, std::int64_t>(
+      *host_, {"sum", "x"}, [&](Sum& sum) { return sum.of_one_that_waits("a", &door); },
+      [this](Result<std::int64_t> n) { replies_.add(n.ok() ? "ok" : n.error().message); });
+  log_.wait_for(2);
+  asked->cancel();
+  replies_.wait_for(1);
+  EXPECT_EQ(replies_.lines().front(), "stopped");
 }
 
 // ---- alarms
@@ -620,19 +687,14 @@ TEST_F(HostTest, ShuttingDownFinishesWhatWasSentAndDropsObjectsInReverse) {
 TEST_F(HostTest, ShuttingDownCancelsWhatTakesTooLong) {
   restart({.drain_max = milliseconds(0)});
   Door door;
-  send(
-      "a", [&](Counter& counter) { return counter.wait_at(&door); }, "running");
-  log_.wait_for(1);
+  object::send<Counter, std::int64_t>(
+      *host_, {"counter", "a"}, [&](Counter& counter) { return counter.wait_until_cancelled(&door); },
+      [this](Result<std::int64_t> n) { replies_.add(n.ok() ? "ok" : n.error().message); });
+  log_.wait_for(2);
   send(
       "a", [](Counter& counter) { return counter.slowly("x"); }, "waiting");
-  std::thread opener([&] {
-    replies_.wait_for(1);
-    door.open();
-  });
   host_->shut_down();
-  opener.join();
-  EXPECT_EQ(replies_.lines(),
-            (std::vector<std::string>{"waiting: the call was cancelled", "running: the call was cancelled"}));
+  EXPECT_EQ(replies_.lines(), (std::vector<std::string>{"waiting: the call was cancelled", "stopped"}));
 }
 
 // ---- over the real storage

@@ -46,8 +46,15 @@ class ObjectContext {
   /// Deletes all the object's state. It is made anew for the next message.
   virtual Task<Result<void>> destroy() = 0;
 
-  /// Runs something that blocks on a thread of its own, so that other objects are not held up.
-  virtual Task<Result<void>> run_blocking(std::function<Result<void>()> work) = 0;
+  /// Runs something that blocks on a thread of its own, so that other objects are not held up. If the message is
+  /// cancelled meanwhile, `on_cancel` is called, on the object's strand, to make the work end early; if it was
+  /// cancelled before, the work is not begun, and kUnavailable is returned.
+  virtual Task<Result<void>> run_blocking(std::function<Result<void>()> work,
+                                          std::function<void()> on_cancel = {}) = 0;
+
+  /// Whether the message under way has been cancelled. It is never torn out of a wait: it ends as it sees fit, so
+  /// that memory and storage stay in step.
+  virtual bool cancelled() const = 0;
 };
 
 class Object {
