@@ -381,6 +381,7 @@ TEST_F(HostTest, MessagesBehindALostCommitGetTheSameError) {
   send_add_behind("a", nullptr);
   send(
       "a", [](Counter& counter) { return counter.slowly("x"); }, "slow");
+  log_.wait_for(2);  // the last one has begun
   door.open();
   replies_.wait_for(3);
   EXPECT_EQ(replies_.lines(),
