@@ -10,7 +10,6 @@ Between cells tasks rest. At the end of each cell the loop makes one pass, witho
 only just created gets going.
 """
 import asyncio
-import contextvars
 from asyncio import base_events, events, tasks
 from contextvars import copy_context
 from sys import set_asyncgen_hooks

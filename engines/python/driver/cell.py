@@ -17,7 +17,7 @@ import _ast
 import builtins
 import sys
 import types
-from builtins import compile, eval, exec
+from builtins import compile, eval
 from marshal import loads
 from posix import chdir, getcwd
 

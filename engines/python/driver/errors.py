@@ -10,7 +10,6 @@ import sys
 import types
 
 _HIDDEN = ('<sandbox/', sys.path[-1], '<frozen ')
-ENTRY = '<sandbox/'
 
 sources = load('sources')
 

@@ -10,10 +10,11 @@ index type (`intp`, 32 bits) where it asks for a default, and its compiled parts
 What stays 32 bits wide: `np.int_`, `np.intp` and `np.dtype(int)`; results of ufuncs given Python integers
 (`np.add(1, 2)`); and arithmetic on arrays that somebody made int32.
 """
-import gc
 import sys
 from sys import _getframe
-from types import FunctionType, MethodDescriptorType
+from types import FunctionType
+
+native = load('native')
 
 _ZIP = sys.path[-1]
 _WIDE = 'int64'
@@ -223,8 +224,9 @@ def install():
                          ('full_like', 2), ('eye', 3), ('identity', 1), ('linspace', 5), ('fromstring', 1)):
         _replace(vars(numpy), {lambda original, place=place: _typed(original, place): names})
     _replace(vars(numpy.random), {_randint: 'randint', _drawn: 'choice permutation'})
-    _replace_methods(numpy.ndarray, {_astype: 'astype', _reduction: 'sum prod cumsum cumprod',
-                                     _positions: 'argsort argmax argmin nonzero searchsorted'})
+    _replace(native.methods_of(numpy.ndarray), {_astype: 'astype', _reduction: 'sum prod cumsum cumprod',
+                                                _positions: 'argsort argmax argmin nonzero searchsorted'})
+    native.forget_lookups()
     # A repr names the type unless it is a default one.
     from numpy._core import arrayprint
     arrayprint._typelessdata[:] = [numpy.int64 if kind is numpy.int_ else kind for kind in arrayprint._typelessdata]
@@ -251,12 +253,3 @@ def _replace(space, makers):
     for make, names in makers.items():
         for name in names.split():
             space[name] = make(space[name])
-
-
-def _replace_methods(kind, makers):
-    """Methods of a type made in C, whose dictionary Python hands out as a read-only view only."""
-    space, = (each for each in gc.get_referents(vars(kind)) if type(each) is dict)
-    if type(space.get('astype')) is not MethodDescriptorType:
-        raise RuntimeError('numpy.ndarray is not what it was')
-    _replace(space, makers)
-    sys._clear_type_cache()

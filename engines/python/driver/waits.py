@@ -5,10 +5,10 @@
 A lock that is held stays held: nobody is there to release it. The interpreter would end the whole instance on
 such a wait. Here a wait with a time-out sleeps until then, and a wait without one is an error at once.
 """
-import gc
-import sys
 import threading
 from time import sleep
+
+native = load('native')
 
 DEADLOCK = 'this wait can never end: there is no other thread that could release it'
 
@@ -62,11 +62,9 @@ def _wait_on_condition(self, timeout=None):
 
 
 def _replace_methods(kind, methods):
-    """Of a type made in C, whose dictionary Python hands out as a read-only view only."""
-    space, = (each for each in gc.get_referents(vars(kind)) if type(each) is dict)
     for name, method in methods.items():
         method.__qualname__ = f'{kind.__qualname__}.{name}'
-        space[name] = method
+    native.methods_of(kind).update(methods)
 
 
 def install():
@@ -75,4 +73,4 @@ def install():
     _replace_methods(_thread.lock, _lock_methods(_thread.lock))
     _replace_methods(_queue.SimpleQueue, _queue_methods(_queue.SimpleQueue, _queue.Empty))
     threading.Condition.wait = _wait_on_condition
-    sys._clear_type_cache()
+    native.forget_lookups()

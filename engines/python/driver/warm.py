@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: The sandbox-workers authors
 # SPDX-License-Identifier: Apache-2.0
 """Cells run at bake, so that the first ones of a user find caches filled and code specialised."""
+import io
+import sys
 from marshal import dumps
 
 _CELLS = (
@@ -26,9 +28,6 @@ def warm_up(cell):
     before = dict(main)
     answers = []
     real, cell.answer = cell.answer, answers.append
-    streams = load('streams')
-    import io
-    import sys
     kept = sys.stdout, sys.stderr
     sys.stdout = sys.stderr = io.StringIO()
     try:

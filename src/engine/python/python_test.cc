@@ -125,7 +125,7 @@ TEST(PythonDeadline, AfterwardsTheCodeThatWasInterruptedHasSeenIt) {
     cells.run(
         "seen = []\ntry:\n  while True: pass\nexcept KeyboardInterrupt as e: seen.append(type(e).__name__)\nraise "
         "LookupError",
-        50ms);
+        50ms, 30s);
     EXPECT_EQ(cells.value("seen"), "[\"KeyboardInterrupt\"]");
   });
 }
