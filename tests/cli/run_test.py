@@ -153,7 +153,7 @@ class Languages(unittest.TestCase):
                 self.assertEqual(result["error"]["lineNumber"], 1)
 
     def test_endless_output_is_bounded_in_json(self):
-        loops = {"python": "while True: print('spam')", "javascript": "for (;;) console.log('spam')"}
+        loops = {"python": "while True: print('spam' * 1000)", "javascript": "for (;;) console.log('spam'.repeat(1000))"}
         for language, _ in self.PROGRAMS.items():
             with self.subTest(language):
                 status, out, _ = run("run", "-l", language, "--json", "--timeout", "1s", "-c", loops[language])
