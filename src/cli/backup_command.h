@@ -12,8 +12,8 @@ namespace sw::cli {
 /// ~/.local/share/sandbox-workers.
 std::filesystem::path default_data_folder();
 
-/// Copies a data folder to a new one, also while a process uses it. Status 1 if something was damaged, and the rest
-/// was copied.
+/// Copies a data folder to a new one, also while a process uses it. Status 1 if something was damaged, and the
+/// rest was copied.
 Result<int> backup_command(const std::filesystem::path& data_folder, const std::filesystem::path& destination);
 
 }  // namespace sw::cli

@@ -68,7 +68,8 @@ TEST(BackupCommand, CopiesADataFolderOnce) {
       object->transact([](storage::Transaction& transaction) { return transaction.put(1, "key", {}); }).ok());
   EXPECT_EQ(*backup_command(folder.path() / "data", folder.path() / "copy"), 0);
   EXPECT_TRUE(storage::open_sqlite_storage(folder.path() / "copy", {}).ok());
-  EXPECT_EQ(backup_command(folder.path() / "data", folder.path() / "copy").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(backup_command(folder.path() / "data", folder.path() / "copy").error().code,
+            ErrorCode::kInvalidArgument);
 }
 
 TEST(InterruptScope, MayEndAsSoonAsItBegan) {
