@@ -11,6 +11,7 @@
 #include "cli/backup_command.h"
 #include "cli/engines_command.h"
 #include "cli/run_command.h"
+#include "cli/sandbox_command.h"
 #include "cli/units.h"
 
 namespace {
@@ -64,6 +65,47 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("--timeout", arguments.timeout, "Time limit: 10s, 500ms, 2m, none")->capture_default_str();
   command.add_option("--memory", arguments.memory, "Memory limit: 512M, 1G");
   command.add_flag("--json", options.json, "Print the result as JSON, output included");
+  command.add_option("--sandbox", options.sandbox, "Go on in this sandbox, whose files and state are kept");
+  command.add_option("--context", options.context,
+                     "Context of the sandbox; otherwise the one named after the language");
+  command.add_option("--data", options.data_folder, "The data folder with --sandbox")->capture_default_str();
+}
+
+/// `contexts` and `context …`: what is kept in sandboxes.
+struct ContextArguments {
+  sw::cli::ContextOptions options;
+  bool json = false;
+  CLI::App* list = nullptr;
+  std::vector<std::pair<CLI::App*, sw::cli::ContextAction>> actions;
+};
+
+void add_context_commands(CLI::App& app, ContextArguments& arguments) {
+  sw::cli::ContextOptions& options = arguments.options;
+  options.data_folder = sw::cli::default_data_folder();
+  const auto common = [&](CLI::App* command) {
+    command->add_option("--data", options.data_folder, "The data folder")->capture_default_str();
+    command->add_option("sandbox", options.sandbox, "The sandbox")->required();
+  };
+  arguments.list = app.add_subcommand("contexts", "List the contexts of a sandbox");
+  common(arguments.list);
+  arguments.list->add_flag("--json", arguments.json, "As JSON");
+  CLI::App* group = app.add_subcommand("context", "Fork, undo, mark or delete a context of a sandbox");
+  group->require_subcommand(1);
+  const auto add = [&](const char* name, const char* what, sw::cli::ContextAction action, const char* argument) {
+    CLI::App* command = group->add_subcommand(name, what);
+    common(command);
+    command->add_option("context", options.context, "The context")->required();
+    if (argument != nullptr) command->add_option(argument, options.argument, argument)->required();
+    arguments.actions.emplace_back(command, action);
+    return command;
+  };
+  add("fork", "Make a second context that goes on from where one is", sw::cli::ContextAction::kFork, "new");
+  add("undo", "Take back what the last runs did to memory", sw::cli::ContextAction::kUndo, nullptr)
+      ->add_option("--runs", options.runs, "How many")
+      ->capture_default_str();
+  add("checkpoint", "Keep the state under a label", sw::cli::ContextAction::kCheckpoint, "label");
+  add("restore", "Go back to a checkpoint", sw::cli::ContextAction::kRestore, "label");
+  add("delete", "Delete a context", sw::cli::ContextAction::kDelete, nullptr);
 }
 
 int run_program(int argc, char** argv) {
@@ -72,6 +114,7 @@ int run_program(int argc, char** argv) {
   app.set_version_flag("--version", SW_VERSION);
 
   RunArguments run_arguments;
+  run_arguments.options.data_folder = sw::cli::default_data_folder();
   CLI::App* run_app = app.add_subcommand("run", "Run a program in a fresh sandbox");
   add_run_options(*run_app, run_arguments);
 
@@ -89,6 +132,9 @@ int run_program(int argc, char** argv) {
   backup_app->add_option("--data", backup_from, "The data folder")->capture_default_str();
   backup_app->add_option("folder", backup_to, "A new folder for the copy")->required();
 
+  ContextArguments context_arguments;
+  add_context_commands(app, context_arguments);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
@@ -97,7 +143,14 @@ int run_program(int argc, char** argv) {
   if (run_app->parsed()) return report(run(*run_app, std::move(run_arguments)));
   if (engines_app->parsed()) return report(sw::cli::engines_command(engines_json));
   if (backup_app->parsed()) return report(sw::cli::backup_command(backup_from, backup_to));
-  return report(sw::cli::bake_command(bake_languages));
+  if (bake_app->parsed()) return report(sw::cli::bake_command(bake_languages));
+  if (context_arguments.list->parsed()) {
+    return report(sw::cli::contexts_command(context_arguments.options, context_arguments.json));
+  }
+  for (const auto& [command, action] : context_arguments.actions) {
+    if (command->parsed()) return report(sw::cli::context_command(action, context_arguments.options));
+  }
+  return sw::cli::kStatusWrongUse;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "cli/host.h"
 #include "cli/interrupt.h"
+#include "cli/sandbox_command.h"
 #include "engine/all_languages.h"
 #include "engine/result_json.h"
 #include "wasi/host_folder.h"
@@ -140,8 +141,12 @@ Result<void> write_back(wasi::HostFolder& workspace) {
   return {};
 }
 
-Result<engine::Outcome> execute(Host& host, const std::shared_ptr<engine::Engine>& engine,
-                                const engine::RunRequest& request, wasi::OutputSink& sink) {
+/// A run that leaves nothing but what it wrote into its workspace folder.
+Result<engine::Outcome> run_fresh(Host& host, const std::shared_ptr<engine::Engine>& engine,
+                                  engine::RunRequest& request, const std::string& workspace_folder,
+                                  wasi::OutputSink& sink) {
+  SW_TRY(auto workspace, load_workspace(workspace_folder, host.environment().clocks));
+  if (workspace) request.workspace = workspace->tree();
   Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the run did not begin", 0};
   SW_CHECK_OK(wasm::run_on_guest_thread(host.wasm().options(), [&] {
     auto session = engine->start_session();
@@ -152,7 +157,80 @@ Result<engine::Outcome> execute(Host& host, const std::shared_ptr<engine::Engine
     outcome = (*session)->execute(request, sink);
     (*session)->finish();
   }));
+  if (outcome.ok() && workspace && status_of(*outcome) == 0) SW_CHECK_OK(write_back(*workspace));
   return outcome;
+}
+
+/// A run in a context that goes on from the runs before it.
+Result<interpreter::ExecuteResult> run_in_sandbox(Host& host, const std::shared_ptr<engine::Engine>& engine,
+                                                  const engine::RunRequest& request, const RunOptions& options,
+                                                  const std::string& context, wasi::OutputSink& sink) {
+  SW_TRY(const OpenSandbox open, open_sandbox(host, options.data_folder, options.sandbox));
+  Result<interpreter::ExecuteResult> result = Error{ErrorCode::kInternal, "the run did not begin", 0};
+  SW_CHECK_OK(wasm::run_on_guest_thread(host.wasm().options(),
+                                        [&] { result = open.sandbox->execute(engine, context, request, sink); }));
+  return result;
+}
+
+Result<void> check_sandbox_options(const RunOptions& options, const std::string& workspace_folder) {
+  if (options.sandbox.empty() && !options.context.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--context needs --sandbox", 0};
+  }
+  if (options.sandbox.empty()) return {};
+  if (!workspace_folder.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a sandbox has a workspace of its own: --workspace does not go with it", 0};
+  }
+  return sandbox::check_sandbox_id(options.sandbox);
+}
+
+std::string_view origin_name(interpreter::Origin origin) {
+  switch (origin) {
+    case interpreter::Origin::kLive: return "live";
+    case interpreter::Origin::kRestored: return "restored";
+    case interpreter::Origin::kFresh: return "fresh";
+  }
+  return "";
+}
+
+/// What is to be run, and with which engine.
+struct Job {
+  engine::RunRequest request;
+  std::unique_ptr<engine::Language> language;
+  std::string workspace_folder;
+};
+
+Result<Job> prepare(const RunOptions& options) {
+  Job job;
+  fs::path file = options.file;
+  job.workspace_folder = options.workspace;
+  std::error_code ignored;
+  if (!options.code && fs::is_directory(file, ignored)) {
+    // A folder is a program with its files, as for `python3 FOLDER`.
+    if (job.workspace_folder.empty()) job.workspace_folder = file.native();
+    SW_TRY(file, main_of(file));
+  }
+  SW_CHECK_OK(check_sandbox_options(options, job.workspace_folder));
+  SW_TRY(Program program, read_program(options, file));
+  SW_TRY(job.language, options.language.empty() ? engine::guess_language(program.name, program.code)
+                                                : engine::find_language(options.language));
+  engine::RunRequest& request = job.request;
+  request.code = std::move(program.code);
+  // A cell of a context has its number for a name, so that the cells of a traceback can be told apart.
+  if (options.sandbox.empty()) request.file_name = program.name;
+  request.args = {program.name.empty() ? "-c" : program.name};
+  request.args.insert(request.args.end(), options.arguments.begin(), options.arguments.end());
+  SW_TRY(request.env, parse_env(options.env));
+  SW_TRY(request.stdin_data, read_stdin_option(options));
+  request.limits.wall_max = options.wall_max;
+  request.limits.memory_bytes_max = options.memory_bytes_max.value_or(job.language->manifest().memory_bytes_max);
+  if (!options.json) {
+    // What is printed is passed on at once and need not be kept, nor is a value ever too long for a terminal.
+    request.limits.output_bytes_max = 0;
+    request.limits.result_bytes_max = request.limits.memory_bytes_max;
+  }
+  SW_CHECK_OK(engine::validate(request));
+  return job;
 }
 
 }  // namespace
@@ -164,54 +242,42 @@ int status_of(const Error& error) {
 }
 
 Result<int> run_command(const RunOptions& options) {
-  fs::path file = options.file;
-  std::string workspace_folder = options.workspace;
-  std::error_code ignored;
-  if (!options.code && fs::is_directory(file, ignored)) {
-    // A folder is a program with its files, as for `python3 FOLDER`.
-    if (workspace_folder.empty()) workspace_folder = file.native();
-    SW_TRY(file, main_of(file));
-  }
-  SW_TRY(Program program, read_program(options, file));
-  SW_TRY(auto language, options.language.empty() ? engine::guess_language(program.name, program.code)
-                                                 : engine::find_language(options.language));
-  engine::RunRequest request;
-  request.code = std::move(program.code);
-  request.file_name = program.name;
-  request.args = {program.name.empty() ? "-c" : program.name};
-  request.args.insert(request.args.end(), options.arguments.begin(), options.arguments.end());
-  SW_TRY(request.env, parse_env(options.env));
-  SW_TRY(request.stdin_data, read_stdin_option(options));
-  request.limits.wall_max = options.wall_max;
-  request.limits.memory_bytes_max = options.memory_bytes_max.value_or(language->manifest().memory_bytes_max);
-  if (!options.json) {
-    // What is printed is passed on at once and need not be kept, nor is a value ever too long for a terminal.
-    request.limits.output_bytes_max = 0;
-    request.limits.result_bytes_max = request.limits.memory_bytes_max;
-  }
-  SW_CHECK_OK(engine::validate(request));
-
+  SW_TRY(Job job, prepare(options));
   SW_TRY(const auto host, Host::create());
-  SW_TRY(const auto engine, host->load(std::move(language)));
-  SW_TRY(auto workspace, load_workspace(workspace_folder, host->environment().clocks));
-  if (workspace) request.workspace = workspace->tree();
+  SW_TRY(const auto engine, host->load(std::move(job.language)));
 
   const InterruptScope interrupt;
-  request.cancel = interrupt.token();
+  job.request.cancel = interrupt.token();
   TerminalSink terminal;
   wasi::BufferSink buffer;
   wasi::OutputSink& sink = options.json ? static_cast<wasi::OutputSink&>(buffer) : terminal;
-  SW_TRY(const engine::Outcome outcome, execute(*host, engine, request, sink));
-  const int status = status_of(outcome);
-  if (workspace && status == 0) SW_CHECK_OK(write_back(*workspace));
-  if (options.json) {
-    const std::string result =
-        engine::execution_result_json(engine->manifest(), request, outcome, buffer.out, buffer.err);
-    write_text(terminal, wasi::Stream::kStdout, result + '\n');
+  engine::Outcome outcome;
+  std::optional<engine::ContextReport> report;
+  if (options.sandbox.empty()) {
+    SW_TRY(outcome, run_fresh(*host, engine, job.request, job.workspace_folder, sink));
   } else {
+    const std::string context = options.context.empty() ? engine->manifest().language : options.context;
+    SW_TRY(auto result, run_in_sandbox(*host, engine, job.request, options, context, sink));
+    outcome = std::move(result.outcome);
+    report = engine::ContextReport{.id = context,
+                                   .cwd = result.row.cwd,
+                                   .executions = result.row.executions,
+                                   .state = std::string(origin_name(result.origin)),
+                                   .note = result.note,
+                                   .saved_bytes = std::nullopt};
+    if (result.saved) report->saved_bytes = result.saved->bytes_written;
+  }
+  if (options.json) {
+    const std::string text =
+        engine::execution_result_json(engine->manifest(), job.request, outcome, buffer.out, buffer.err, report);
+    write_text(terminal, wasi::Stream::kStdout, text + '\n');
+  } else {
+    if (report && report->executions > 1 && !report->note.empty()) {
+      fmt::print(stderr, "sandbox-workers: {}\n", report->note);
+    }
     show(outcome, terminal);
   }
-  return status;
+  return status_of(outcome);
 }
 
 }  // namespace sw::cli

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct RunOptions {
   std::chrono::nanoseconds wall_max{};
   std::optional<std::uint64_t> memory_bytes_max;
   bool json = false;
+  std::string sandbox;  ///< keep files and state in this sandbox of the data folder
+  std::string context;  ///< of the sandbox; empty: the one named after the language
+  std::filesystem::path data_folder;
 };
 
 // Exit statuses. 0 and what the guest's own exit asked for come beside these.

@@ -136,7 +136,7 @@ Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest&
   Sha256 code;
   code.field(kRecipe).field(module_digest).field(fingerprint);
   Sha256 image;
-  image.field(kRecipe).field(fingerprint).field(manifest.package.sha256);
+  image.field(kRecipe).field(manifest.recipe).field(fingerprint).field(manifest.package.sha256);
   for (const auto& [name, content] : drivers) image.field(name).field(content);
   for (const std::string& name : manifest.imports) image.field(name);
   return ArtifactNames{.package = short_name("package", manifest.language, package),

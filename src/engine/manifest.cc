@@ -50,7 +50,8 @@ Manifest parse_object(const json::object& object) {
           .imports = texts(object, "imports"),
           .extensions = texts(object, "extensions"),
           .aliases = texts(object, "aliases"),
-          .memory_bytes_max = object.at("memory_bytes_max").to_number<std::uint64_t>()};
+          .memory_bytes_max = object.at("memory_bytes_max").to_number<std::uint64_t>(),
+          .recipe = {}};
 }
 
 }  // namespace

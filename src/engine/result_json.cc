@@ -35,19 +35,28 @@ json::object error_object(const GuestError& error) {
   return object;
 }
 
-double milliseconds(std::chrono::nanoseconds time) {
-  return std::chrono::duration<double, std::milli>(time).count();
+/// Boost.JSON writes 0.4 as 4E-1, which is right and hard to read, so what has fractions is written here.
+std::string milliseconds(std::chrono::nanoseconds time) {
+  return fmt::format("{:.3f}", std::chrono::duration<double, std::milli>(time).count());
 }
 
-json::object usage_object(const RunRequest& request, const Usage& usage) {
+std::string usage_text(const RunRequest& request, const Usage& usage) {
   using Micro = std::chrono::microseconds;
-  return {{"fuelConsumed", std::chrono::ceil<Micro>(usage.cpu).count()},
-          {"fuelLimit", std::chrono::ceil<Micro>(request.limits.cpu_max).count()},
-          {"memoryBytes", usage.memory_bytes},
-          {"wallMs", milliseconds(usage.wall)},
-          {"cpuMs", milliseconds(usage.cpu)},
-          {"pagesWritten", usage.pages_written},
-          {"outputTruncated", usage.output_truncated}};
+  return fmt::format(
+      R"({{"fuelConsumed":{},"fuelLimit":{},"memoryBytes":{},"wallMs":{},"cpuMs":{},"pagesWritten":{},"outputTruncated":{}}})",
+      std::chrono::ceil<Micro>(usage.cpu).count(), std::chrono::ceil<Micro>(request.limits.cpu_max).count(),
+      usage.memory_bytes, milliseconds(usage.wall), milliseconds(usage.cpu), usage.pages_written,
+      usage.output_truncated);
+}
+
+json::object context_object(const ContextReport& context) {
+  json::object object = {{"id", context.id},
+                         {"cwd", to_valid_utf8(context.cwd)},
+                         {"executions", context.executions},
+                         {"state", context.state}};
+  if (!context.note.empty()) object["note"] = context.note;
+  if (context.saved_bytes) object["savedBytes"] = *context.saved_bytes;
+  return object;
 }
 
 /// The value's JSON goes in as the guest wrote it: parsing it would cost digits of large numbers.
@@ -74,18 +83,23 @@ std::string_view ending_name(Ending ending) {
 }
 
 std::string execution_result_json(const Manifest& manifest, const RunRequest& request, const Outcome& outcome,
-                                  std::string_view out, std::string_view err) {
+                                  std::string_view out, std::string_view err,
+                                  const std::optional<ContextReport>& context) {
   json::object object = {{"code", to_valid_utf8(request.code)},
                          {"language", manifest.language},
                          {"engine", manifest.engine},
-                         {"durationMs", milliseconds(outcome.usage.wall)},
                          {"logs", {{"stdout", lines(out)}, {"stderr", lines(err)}}}};
   if (outcome.error) object["error"] = error_object(*outcome.error);
   object["ending"] = ending_name(outcome.ending);
   if (outcome.exit_code) object["exitCode"] = *outcome.exit_code;
-  object["usage"] = usage_object(request, outcome.usage);
+  if (context) {
+    object["executionCount"] = context->executions;
+    object["context"] = context_object(*context);
+  }
   std::string text = json::serialize(object);
-  text.insert(text.size() - 1, fmt::format(",\"results\":{}", results_text(outcome)));
+  text.insert(text.size() - 1,
+              fmt::format(",\"durationMs\":{},\"usage\":{},\"results\":{}", milliseconds(outcome.usage.wall),
+                          usage_text(request, outcome.usage), results_text(outcome)));
   return text;
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,11 +12,22 @@
 
 namespace sw::engine {
 
+/// What an answer says of the context that a cell ran in.
+struct ContextReport {
+  std::string id;
+  std::string cwd;
+  std::uint64_t executions = 0;
+  std::string state;                         ///< live, restored or fresh
+  std::string note;                          ///< why, when there is something to say
+  std::optional<std::uint64_t> saved_bytes;  ///< written to storage; absent: the memory was not saved
+};
+
 /// The wire protocol's ExecutionResult as JSON text. `out` and `err` are what was printed; bytes that are not
 /// UTF-8 become U+FFFD there. Beside the protocol's fields: `ending`, `exitCode`, and in `usage` the times, the
 /// pages written and whether output was truncated. One unit of fuel is one microsecond of CPU time.
 std::string execution_result_json(const Manifest& manifest, const RunRequest& request, const Outcome& outcome,
-                                  std::string_view out, std::string_view err);
+                                  std::string_view out, std::string_view err,
+                                  const std::optional<ContextReport>& context = {});
 
 /// "completed", "guest-error", …
 std::string_view ending_name(Ending ending);

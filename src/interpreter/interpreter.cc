@@ -13,7 +13,6 @@ namespace sw::interpreter {
 
 namespace {
 
-constexpr storage::TableId kContextsTable = 0x10;
 constexpr std::size_t kIdBytesMax = 128;
 
 Error not_found(std::string_view id) {
@@ -60,33 +59,43 @@ std::int64_t Interpreter::now_ms() const { return static_cast<std::int64_t>(cloc
 Result<ContextRow> Interpreter::context(std::string_view id) {
   std::optional<Bytes> bytes;
   SW_CHECK_OK(storage_.read([&](storage::Reader& reader) -> Result<void> {
-    SW_TRY(bytes, reader.get(kContextsTable, id));
+    SW_TRY(bytes, reader.get(options_.contexts_table, id));
     return {};
   }));
   if (!bytes) return not_found(id);
   return decode_context_row(*bytes);
 }
 
-Result<std::vector<ContextInfo>> Interpreter::contexts() {
-  std::vector<ContextInfo> found;
-  SW_CHECK_OK(storage_.read([&](storage::Reader& reader) {
+Result<std::vector<std::pair<std::string, ContextRow>>> read_contexts(storage::ObjectStorage& storage,
+                                                                      storage::TableId table) {
+  std::vector<std::pair<std::string, ContextRow>> found;
+  SW_CHECK_OK(storage.read([&](storage::Reader& reader) {
     found.clear();
-    return reader.scan(storage::Range{.table = kContextsTable, .from = {}, .to = {}}, storage::Order::kAscending,
+    return reader.scan(storage::Range{.table = table, .from = {}, .to = {}}, storage::Order::kAscending,
                        [&](std::string_view id, BytesView value) -> Result<storage::Scan> {
                          SW_TRY(ContextRow row, decode_context_row(value));
-                         found.push_back({.id = std::string(id), .row = std::move(row), .resident = false});
+                         found.emplace_back(id, std::move(row));
                          return storage::Scan::kContinue;
                        });
   }));
-  for (ContextInfo& info : found) {
-    info.resident = std::ranges::any_of(residents_, [&](const auto& item) { return item->id == info.id; });
+  return found;
+}
+
+Result<std::vector<ContextInfo>> Interpreter::contexts() {
+  SW_TRY(auto rows, read_contexts(storage_, options_.contexts_table));
+  std::vector<ContextInfo> found;
+  for (auto& [id, row] : rows) {
+    const bool resident = std::ranges::any_of(residents_, [&](const auto& item) { return item->id == id; });
+    found.push_back({.id = id, .row = std::move(row), .resident = resident});
   }
   return found;
 }
 
-Result<void> Interpreter::write_row(std::string_view id, const ContextRow& row) {
-  return storage_.transact(
-      [&](storage::Transaction& transaction) { return transaction.put(kContextsTable, id, encode(row)); });
+Result<void> Interpreter::write_row(std::string_view id, const ContextRow& row, const snapshot::Also& also) {
+  return storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
+    SW_CHECK_OK(transaction.put(options_.contexts_table, id, encode(row)));
+    return also ? also(transaction) : Result<void>();
+  });
 }
 
 Result<void> Interpreter::create_context(std::string_view id, std::string_view cwd) {
@@ -111,7 +120,7 @@ Result<void> Interpreter::delete_context(std::string_view id) {
   SW_TRY(const ContextRow row, context(id));
   std::erase_if(residents_, [&](const auto& item) { return item->id == id; });
   const snapshot::Also erase_row = [&](storage::Transaction& transaction) {
-    return transaction.erase(kContextsTable, id);
+    return transaction.erase(options_.contexts_table, id);
   };
   if (snapshots_->has(id)) return snapshots_->remove(id, erase_row);
   return storage_.transact(erase_row);
@@ -175,7 +184,7 @@ Result<Interpreter::Found> Interpreter::ensure_resident(const std::string& id, c
 }
 
 Result<std::optional<snapshot::SaveStats>> Interpreter::save(const std::string& id, Resident& resident,
-                                                             ContextRow& row) {
+                                                             ContextRow& row, const snapshot::Also& also) {
   SW_TRY(const engine::SessionState state, resident.session->capture());
   const auto changed = to_byte_ranges(state.changed);
   row.saved_execution = row.executions;
@@ -185,16 +194,19 @@ Result<std::optional<snapshot::SaveStats>> Interpreter::save(const std::string& 
                             .changed = changed,
                             .host_tables = state.host,
                             .time_ms = row.saved_ms};
-  SW_TRY(snapshot::SaveStats stats, snapshots_->save(resident.live, step, [&](storage::Transaction& transaction) {
-    return transaction.put(kContextsTable, id, encode(row));
-  }));
+  SW_TRY(snapshot::SaveStats stats,
+         snapshots_->save(resident.live, step, [&](storage::Transaction& transaction) -> Result<void> {
+           SW_CHECK_OK(transaction.put(options_.contexts_table, id, encode(row)));
+           return also ? also(transaction) : Result<void>();
+         }));
   resident.bytes = resident.live.bookkeeping_bytes();
   for (const snapshot::ByteRange& range : changed) resident.bytes += range.end - range.begin;
   return std::optional(std::move(stats));
 }
 
 Result<ExecuteResult> Interpreter::execute(std::string_view name, const engine::RunRequest& request,
-                                           wasi::OutputSink& output) {
+                                           wasi::OutputSink& output,
+                                           const std::function<snapshot::Also()>& make_also) {
   const std::string id(name);
   if (!request.workspace) return Error{ErrorCode::kInvalidArgument, "a run in a context needs a workspace", 0};
   SW_CHECK_OK(engine::validate(request));
@@ -224,10 +236,11 @@ Result<ExecuteResult> Interpreter::execute(std::string_view name, const engine::
                    0};
     }
   }
+  const snapshot::Also also = make_also ? make_also() : snapshot::Also();
   if (found.resident->session->usable() && !is_limit(result.outcome.ending)) {
-    SW_TRY(result.saved, save(id, *found.resident, row));
+    SW_TRY(result.saved, save(id, *found.resident, row, also));
   } else {
-    SW_CHECK_OK(write_row(id, row));
+    SW_CHECK_OK(write_row(id, row, also));
   }
   if (!found.resident->session->usable()) residents_.pop_back();
   evict_down_to(options_.resident_bytes_max);
@@ -247,7 +260,9 @@ void Interpreter::evict_down_to(std::uint64_t bytes_max) {
 snapshot::Also Interpreter::rewound(const std::string& id, ContextRow row) const {
   row.saved_execution = row.executions;
   row.saved_ms = now_ms();
-  return [id, row](storage::Transaction& transaction) { return transaction.put(kContextsTable, id, encode(row)); };
+  return [table = options_.contexts_table, id, row](storage::Transaction& transaction) {
+    return transaction.put(table, id, encode(row));
+  };
 }
 
 Result<void> Interpreter::fork(std::string_view id, std::string_view new_id) {

@@ -31,6 +31,9 @@
 namespace sw::interpreter {
 
 struct Options {
+  /// Where rows of contexts are; interpreters that share a storage have tables of their own (see also
+  /// `snapshots`).
+  storage::TableId contexts_table = 0x10;
   std::size_t contexts_max = 8;
   /// Memory of interpreters kept between runs, beyond what they share with the image; those used longest ago go
   /// first. Their state is stored, so going costs time, not data.
@@ -57,6 +60,10 @@ struct ContextInfo {
   bool resident = false;
 };
 
+/// The rows of the contexts in a table, by id, without opening an interpreter.
+Result<std::vector<std::pair<std::string, ContextRow>>> read_contexts(storage::ObjectStorage& storage,
+                                                                      storage::TableId table);
+
 /// Threads: one at a time.
 /// Errors: kNotFound for an unknown context, kInvalidArgument for a taken or impossible id and past contexts_max,
 /// those of the storage.
@@ -74,7 +81,9 @@ class Interpreter {
   Result<ContextRow> context(std::string_view id);
 
   /// Runs one cell on the calling thread. `request.workspace` is required: an error of the code puts it back.
-  Result<ExecuteResult> execute(std::string_view id, const engine::RunRequest& request, wasi::OutputSink& output);
+  /// `also` is made once the run is over, and writes into the transaction that stores what the run did.
+  Result<ExecuteResult> execute(std::string_view id, const engine::RunRequest& request, wasi::OutputSink& output,
+                                const std::function<snapshot::Also()>& also = {});
 
   /// A new context that goes on from where this one is saved. Costs the same whatever its size.
   Result<void> fork(std::string_view id, std::string_view new_id);
@@ -108,8 +117,9 @@ class Interpreter {
   Result<Found> restore(const std::string& id, const ContextRow& row, const snapshot::VersionInfo& version,
                         const std::shared_ptr<wasi::Tree>& workspace);
   Result<Found> boot(const std::string& id, std::string note);
-  Result<std::optional<snapshot::SaveStats>> save(const std::string& id, Resident& resident, ContextRow& row);
-  Result<void> write_row(std::string_view id, const ContextRow& row);
+  Result<std::optional<snapshot::SaveStats>> save(const std::string& id, Resident& resident, ContextRow& row,
+                                                  const snapshot::Also& also);
+  Result<void> write_row(std::string_view id, const ContextRow& row, const snapshot::Also& also = {});
   /// For operations that change what a context's next run finds: forgets its interpreter, marks the memory as
   /// saved.
   snapshot::Also rewound(const std::string& id, ContextRow row) const;

@@ -213,6 +213,72 @@ class BadInput(unittest.TestCase):
             self.assertEqual(run(*arguments)[0], 2, arguments)
 
 
+class Sandboxes(unittest.TestCase):
+    CELLS = {"python": ("n = 1", "n += 1; n"), "javascript": ("var n = 1; undefined", "n += 1; n")}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.env = {"SANDBOX_WORKERS_DATA": str(pathlib.Path(folder.name, "data"))}
+
+    def run_in(self, language, code, *options):
+        return run("run", "--sandbox", "s", "-l", language, *options, "-c", code, env=self.env)
+
+    def test_state_lives_on_in_the_next_process(self):
+        for language, (first, add) in self.CELLS.items():
+            with self.subTest(language):
+                self.assertEqual(self.run_in(language, first), (0, "", ""))
+                self.assertEqual(self.run_in(language, add), (0, "2\n", ""))
+                self.assertEqual(self.run_in(language, add, "--context", "other-" + language)[0], 1)
+                context = json.loads(self.run_in(language, add, "--json")[1])["context"]
+                self.assertEqual((context["id"], context["state"], context["executions"]), (language, "restored", 3))
+
+    def test_contexts_are_forked_undone_marked_and_deleted(self):
+        self.run_in("python", "n = 1")
+        self.assertEqual(run("context", "checkpoint", "s", "python", "one", env=self.env)[0], 0)
+        self.assertEqual(self.run_in("python", "n += 1; n")[1], "2\n")
+        self.assertEqual(run("context", "fork", "s", "python", "copy", env=self.env)[0], 0)
+        self.assertEqual(self.run_in("python", "n += 10; n", "--context", "copy")[1], "12\n")
+        self.assertEqual(run("context", "undo", "s", "copy", env=self.env)[0], 0)
+        self.assertEqual(self.run_in("python", "n", "--context", "copy")[1], "2\n")
+        self.assertEqual(run("context", "restore", "s", "python", "one", env=self.env)[0], 0)
+        self.assertEqual(self.run_in("python", "n")[1], "1\n")
+        self.assertEqual(run("context", "delete", "s", "copy", env=self.env)[0], 0)
+        listed = json.loads(run("contexts", "s", "--json", env=self.env)[1])
+        self.assertEqual([(c["id"], c["stale"]) for c in listed], [("python", False)])
+        self.assertIn("python", run("contexts", "s", env=self.env)[1])
+
+    def test_a_limit_is_told_in_the_next_run(self):
+        self.run_in("python", "n = 1")
+        self.assertEqual(self.run_in("python", "n = 2\nwhile True: pass", "--timeout", "200ms")[0], 124)
+        status, out, err = self.run_in("python", "n")
+        self.assertEqual((status, out), (0, "1\n"))
+        self.assertIn("could not be saved", err)
+
+    def test_wrong_use_is_refused(self):
+        for arguments, says in [
+            (["run", "-l", "python", "--context", "c", "-c", "1"], "--context needs --sandbox"),
+            (["run", "-l", "python", "--sandbox", "a b", "-c", "1"], "Invalid sandbox id"),
+            (["run", "-l", "python", "--sandbox", "s", "--workspace", ".", "-c", "1"], "--workspace does not go with it"),
+            (["context", "undo", "s", "absent"], "no context 'absent'"),
+        ]:
+            status, out, err = run(*arguments, env=self.env)
+            self.assertEqual((status, out), (2, ""), arguments)
+            self.assertTrue(one_line(err), err)
+            self.assertIn(says, err)
+
+    def test_a_second_process_is_told_who_has_the_folder(self):
+        with subprocess.Popen([PROGRAM, "run", "--sandbox", "s", "-l", "python", "--timeout", "none", "-c",
+                               "print('here', flush=True)\nwhile True: pass"],
+                              env={**os.environ, **self.env}, stdout=subprocess.PIPE) as child:
+            self.assertEqual(child.stdout.readline(), b"here\n")
+            status, _, err = self.run_in("python", "1")
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(BOUND_S), 130)
+        self.assertEqual(status, 3)
+        self.assertIn(str(child.pid), err)
+
+
 class Streams(unittest.TestCase):
     def test_a_reader_that_goes_away_ends_the_program(self):
         with subprocess.Popen([PROGRAM, "run", "-l", "python", "-c", "while True: print('x')"], stdout=subprocess.PIPE,

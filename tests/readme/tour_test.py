@@ -44,6 +44,7 @@ class Tour(unittest.TestCase):
         environment = {name: value for name, value in os.environ.items() if name != "CDPATH"}
         # One folder for the whole tour: a later step may use a file that an earlier one made.
         with tempfile.TemporaryDirectory() as folder:
+            environment["SANDBOX_WORKERS_DATA"] = str(pathlib.Path(folder, "data"))  # not the user's own
             for name in ("dev", "examples"):
                 os.symlink(ROOT / name, pathlib.Path(folder, name))
             for command, expected in steps:

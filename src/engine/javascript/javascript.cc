@@ -66,6 +66,7 @@ Result<std::unique_ptr<Language>> make_javascript() {
   const auto text = find_embedded_file("javascript/manifest.json");
   if (!text) return Error{ErrorCode::kInternal, "the manifest of JavaScript is not embedded", 0};
   SW_TRY(Manifest manifest, parse_manifest(*text));
+  manifest.recipe = SW_BOOT_RECIPE;
   return std::unique_ptr<Language>(std::make_unique<javascript::JavaScript>(std::move(manifest)));
 }
 

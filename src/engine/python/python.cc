@@ -48,6 +48,7 @@ Result<std::unique_ptr<Language>> make_python() {
   const auto text = find_embedded_file(kManifest);
   if (!text) return Error{ErrorCode::kInternal, "the manifest of Python is not embedded", 0};
   SW_TRY(Manifest manifest, parse_manifest(*text));
+  manifest.recipe = SW_BOOT_RECIPE;
   return std::unique_ptr<Language>(std::make_unique<Python>(std::move(manifest)));
 }
 
