@@ -42,7 +42,7 @@ struct Manifest {
   std::vector<std::string> extensions;  ///< file name endings: ".py"
   std::vector<std::string> aliases;     ///< other names of the language: "py", and interpreters in a #! line
   std::uint64_t memory_bytes_max = 0;   ///< default limit of linear memory
-  std::string recipe;  ///< not in the file: changes when the code that boots the guest does
+  std::string recipe;                   ///< not in the file: changes when the code that boots the guest does
 };
 
 /// Errors: kInvalidArgument naming the field that is missing or wrong.
