@@ -55,6 +55,16 @@ def _private_traceback_module():
     vars(module)['__builtins__'] = __builtins__
     exec(traceback.__loader__.get_code('traceback'), vars(module))
     module.linecache = _Lines
+
+    class Report(module.TracebackException):
+        def __init__(self, exc_type, exc_value, exc_traceback, **options):
+            super().__init__(exc_type, exc_value, exc_traceback, **options)
+            # The original puts guesses about an installation (site-packages, the platform) in the message's place.
+            if isinstance(exc_type, type) and issubclass(exc_type, ModuleNotFoundError):
+                self._str = module._safe_string(exc_value, 'exception')
+
+    # Chained errors become reports by this name too.
+    module.TracebackException = Report
     return module
 
 
