@@ -129,7 +129,7 @@ struct Schema {
 
 struct ObjectInfo {
   ObjectName name;
-  std::optional<Time> alarm;
+  std::optional<Time> alarm;  ///< as the index knows it: not later than it is
 };
 
 struct DueAlarm {
