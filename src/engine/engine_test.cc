@@ -203,6 +203,13 @@ TEST(Reply, HasAnErrorWithItsLine) {
 
 TEST(Reply, ExitCodesAreBytes) { EXPECT_EQ(parse_reply("{\"exit\":-1}").value().exit_code, 255); }
 
+TEST(Reply, MoreThanAnErrorCanHoldIsNotEvenRead) {
+  std::string answer = "{\"exit\":1}";
+  EXPECT_TRUE(parse_reply(answer).ok());
+  answer.insert(1, kReplyHeadBytesMax, ' ');
+  EXPECT_EQ(parse_reply(answer).error().code, ErrorCode::kCorrupt);
+}
+
 TEST(Reply, NonsenseOfAHostileGuestIsAnError) {
   for (const char* answer : {"", "x", "[]", "{\"error\":1}", "{\"error\":{}}", "{\"exit\":\"1\"}", "{\"value\":1}",
                              "{\"cwd\":[]}", "{\"exit\":1e300}"}) {
@@ -282,6 +289,16 @@ TEST(WatchdogTest, AsksOnceThenForces) {
   EXPECT_TRUE(eventually([&] { return target.hard > 2; }));
   EXPECT_EQ(watch.finish(), StopReason::kWallLimit);
   EXPECT_EQ(target.soft, 1);
+}
+
+TEST(WatchdogTest, ForcesLessAndLessOftenSoThatALongCopyInTheHostCanEnd) {
+  Watchdog watchdog;
+  Recorder target;
+  const auto begin = std::chrono::steady_clock::now();
+  Watchdog::Watch watch(watchdog, target, RunLimits{.wall_max = 1ms, .grace = 1ms}, {});
+  // Pauses of 1, 2, 4, … 64 ms lie between the first time and the eighth.
+  EXPECT_TRUE(eventually([&] { return target.hard >= 8; }));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 127ms);
 }
 
 TEST(WatchdogTest, AsksAgainWhileTheRunGoesOn) {

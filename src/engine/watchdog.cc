@@ -18,6 +18,9 @@ using namespace std::chrono_literals;
 // starting a run need not wake it.
 constexpr auto kTick = 5ms;
 constexpr auto kForceTick = 1ms;
+// A host function that is in guest memory when it is blocked goes on with it. Asked again at every tick, one that
+// copies a gigabyte would get no further: each time costs as much as the tick. So the pauses double up to this.
+constexpr std::chrono::nanoseconds kForcePauseMax = 128ms;
 constexpr int kIdleTicks = 200;
 // An interpreter can lose an interrupt: an error that its own code raises at that moment takes the interrupt's
 // place. So it is asked again, after a time in which most programs have cleaned up.
@@ -81,8 +84,11 @@ bool Watchdog::look() {
       watch->first_asked_at_ = watch->asked_at_ = now;
       watch->target_.soft_stop();
     } else if (now - watch->first_asked_at_ >= watch->limits_.grace) {
-      watch->target_.hard_stop();
       forcing = true;
+      if (now < watch->force_again_at_) continue;
+      watch->target_.hard_stop();
+      watch->force_pause_ = std::clamp<std::chrono::nanoseconds>(2 * watch->force_pause_, kForceTick, kForcePauseMax);
+      watch->force_again_at_ = Watch::Clock::now() + watch->force_pause_;
     } else if (now - watch->asked_at_ >= kAskAgain) {
       watch->asked_at_ = now;
       watch->target_.soft_stop();

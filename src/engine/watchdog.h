@@ -65,6 +65,8 @@ class Watchdog {
     StopReason reason_ = StopReason::kNone;  // guarded by the watchdog's mutex
     Clock::time_point first_asked_at_;
     Clock::time_point asked_at_;
+    std::chrono::nanoseconds force_pause_{};
+    Clock::time_point force_again_at_;
   };
 
  private:
