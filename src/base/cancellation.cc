@@ -54,7 +54,7 @@ void Cancellation::reset() noexcept {
   drain();
 }
 
-WaitEnd Cancellation::wait_until(std::optional<std::uint64_t> deadline_ns, int readable_fd) {
+WaitEnd Cancellation::wait_until(std::optional<std::uint64_t> deadline_ns, int fd, WaitTo purpose) {
   for (;;) {
     if (cancelled()) return WaitEnd::kCancelled;
     if (woken_.exchange(false, std::memory_order_acq_rel)) {
@@ -69,8 +69,8 @@ WaitEnd Cancellation::wait_until(std::optional<std::uint64_t> deadline_ns, int r
       left.tv_sec = static_cast<time_t>(wait / 1'000'000'000);
       left.tv_nsec = static_cast<long>(wait % 1'000'000'000);
     }
-    pollfd watched[2] = {{event_.get(), POLLIN, 0}, {readable_fd, POLLIN, 0}};
-    const int ready = ::ppoll(watched, readable_fd >= 0 ? 2 : 1, deadline_ns ? &left : nullptr, nullptr);
+    pollfd watched[2] = {{event_.get(), POLLIN, 0}, {fd, purpose == WaitTo::kRead ? short{POLLIN} : short{POLLOUT}, 0}};
+    const int ready = ::ppoll(watched, fd >= 0 ? 2 : 1, deadline_ns ? &left : nullptr, nullptr);
     if (ready < 0 && errno != EINTR) return WaitEnd::kReady;  // an unusable descriptor: let its reader find out
     if (ready <= 0) {
       if (ready == 0 && deadline_ns && monotonic_ns() >= *deadline_ns) return WaitEnd::kDeadline;

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
@@ -38,6 +39,10 @@ class TerminalSink final : public wasi::OutputSink {
       bytes = bytes.subspan(static_cast<std::size_t>(put));
     }
     return wasi::Errno::kSuccess;
+  }
+
+  int poll_fd(wasi::Stream stream) const override {
+    return stream == wasi::Stream::kStdout ? STDOUT_FILENO : STDERR_FILENO;
   }
 };
 
@@ -246,8 +251,9 @@ Result<int> run_command(const RunOptions& options) {
   SW_TRY(const auto host, Host::create());
   SW_TRY(const auto engine, host->load(std::move(job.language)));
 
-  const InterruptScope interrupt;
-  job.request.cancel = interrupt.token();
+  // Until the files are written back. After that a signal ends the process, which may be waiting for its reader.
+  std::optional<InterruptScope> interrupt(std::in_place);
+  job.request.cancel = interrupt->token();
   TerminalSink terminal;
   wasi::BufferSink buffer;
   wasi::OutputSink& sink = options.json ? static_cast<wasi::OutputSink&>(buffer) : terminal;
@@ -267,6 +273,7 @@ Result<int> run_command(const RunOptions& options) {
                                    .saved_bytes = std::nullopt};
     if (result.saved) report->saved_bytes = result.saved->bytes_written;
   }
+  interrupt.reset();
   if (options.json) {
     const std::string text =
         engine::execution_result_json(engine->manifest(), job.request, outcome, buffer.out, buffer.err, report);

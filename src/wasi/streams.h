@@ -23,6 +23,8 @@ class OutputSink {
   virtual ~OutputSink() = default;
   /// What the guest's write answers; kSuccess means all of it was taken.
   virtual Errno write(Stream stream, BytesView bytes) = 0;
+  /// A host descriptor that can be written when `write` would not block; -1 when it never blocks.
+  virtual int poll_fd(Stream) const { return -1; }
 };
 
 class InputSource {

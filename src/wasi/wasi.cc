@@ -10,6 +10,13 @@
 
 namespace sw::wasi {
 
+namespace {
+
+// A pipe that can be written takes this much without waiting (POSIX's smallest PIPE_BUF is 512, Linux's is 4096).
+constexpr std::size_t kWriteBytesMax = 4096;
+
+}  // namespace
+
 ErrnoOr<std::size_t> BytesInput::read(std::span<std::byte> to) {
   const std::size_t count = std::min(to.size(), bytes_.size() - position_);
   if (count != 0) std::memcpy(to.data(), bytes_.data() + position_, count);
@@ -67,10 +74,26 @@ Result<Errno> Wasi::write_output(Stream stream, BytesView bytes) {
   output_bytes_ += bytes.size();
   const BytesView passed = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), left)));
   if (!passed.empty() && run_.output) {
-    if (const Errno failed = run_.output->write(stream, passed); failed != Errno::kSuccess) return failed;
+    SW_TRY(const Errno failed, pass_on(stream, passed));
+    if (failed != Errno::kSuccess) return failed;
   }
   if (passed.size() < bytes.size() && run_.limits.output_overflow == OutputOverflow::kEndRun) {
     return Error{ErrorCode::kLimitExceeded, fmt::format("the output passed its limit of {} bytes", max), 0};
+  }
+  return Errno::kSuccess;
+}
+
+Result<Errno> Wasi::pass_on(Stream stream, BytesView bytes) {
+  const int fd = run_.output->poll_fd(stream);
+  if (fd < 0 || run_.cancellation == nullptr) return run_.output->write(stream, bytes);
+  // Whoever reads may have stopped reading. A run that waits for them must still end at its limit.
+  while (!bytes.empty()) {
+    const WaitEnd end = run_.cancellation->wait_until(std::nullopt, fd, WaitTo::kWrite);
+    if (end == WaitEnd::kCancelled) return Error{ErrorCode::kGuestStopped, "stopped while writing its output", 0};
+    if (end != WaitEnd::kReady) continue;  // a part may be written already: there is nobody to tell yet
+    const BytesView part = bytes.first(std::min(bytes.size(), kWriteBytesMax));
+    if (const Errno failed = run_.output->write(stream, part); failed != Errno::kSuccess) return failed;
+    bytes = bytes.subspan(part.size());
   }
   return Errno::kSuccess;
 }

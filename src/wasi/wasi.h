@@ -97,6 +97,7 @@ class Wasi {
 
  private:
   Result<void> begin(RunOptions run);
+  Result<Errno> pass_on(Stream stream, BytesView bytes);
 
   const Clocks& clocks_;
   WasiOptions options_;

@@ -86,6 +86,14 @@ class Languages(unittest.TestCase):
                 self.assertEqual(run("run", "-l", language, "--timeout", "300ms", "-c", p["stubborn"])[0], 124)
                 self.assertLess(time.monotonic() - begin, 60)
 
+    def test_a_reader_that_reads_no_more_does_not_hold_a_run_past_its_limit(self):
+        for language, code in (("python", "while True: print('x' * 1000)"),
+                               ("javascript", "for (;;) console.log('x'.repeat(1000))")):
+            with self.subTest(language):
+                with subprocess.Popen([PROGRAM, "run", "-l", language, "--timeout", "300ms", "-c", code],
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+                    self.assertEqual(process.wait(timeout=BOUND_S), 124)  # with the pipe full and unread
+
     def test_sleeping_counts_as_time(self):
         for language, p in self.PROGRAMS.items():
             with self.subTest(language):
