@@ -32,11 +32,15 @@ struct Reply {
   std::string cwd;
 };
 
+/// More than the longest error's texts need, each character escaped. Parsing takes time and memory of the host, which
+/// no limit of the run can end.
+inline constexpr std::size_t kReplyHeadBytesMax = std::size_t{32} << 20;
+
 /// Parses a driver's answer: one line of JSON,
 ///   {"value": "text" | "json" | null, "error": {"name", "message", "traceback", "lineNumber"?} | null,
 ///    "exit": number | null, "cwd": "…"}
 /// (absent counts as null), a line feed, and then the value's own text or JSON up to the end.
-/// Trust: the guest wrote it. Errors: kCorrupt.
+/// Trust: the guest wrote it. Errors: kCorrupt, also when the line is longer than kReplyHeadBytesMax.
 Result<Reply> parse_reply(std::string_view answer);
 
 /// Is this one JSON value, and not nested so deeply that it endangers those who read it?

@@ -160,6 +160,7 @@ Result<Outcome> Session::execute(const RunRequest& request, wasi::OutputSink& ou
   }
   outcome.usage.cpu = thread_cpu_time() - cpu_begin;
   outcome.usage.wall = std::chrono::steady_clock::now() - wall_begin;
+  leave_to_finish(outcome.usage);
   outcome.usage.memory_bytes = instance_->memory().size();
   outcome.usage.output_truncated = guest_->wasi().output_truncated();
   return outcome;
@@ -174,6 +175,12 @@ Result<Outcome> Session::conclude_failure(Error error, StopReason stop) {
       return outcome;
     }
     case ErrorCode::kGuestStopped: return limit_outcome(ending_of(stop), limit_message(stop, limits_));
+    case ErrorCode::kCorrupt:
+    case ErrorCode::kLimitExceeded:
+      // Its driver answered nonsense, or had no memory left to answer: that is the guest's doing, not the host's.
+      broken_ = true;
+      if (stop != StopReason::kNone) return limit_outcome(ending_of(stop), limit_message(stop, limits_));
+      [[fallthrough]];
     case ErrorCode::kGuestTrap:
     case ErrorCode::kGuestStackOverflow: {
       // Many interpreters abort when memory runs out where they cannot raise an error.
@@ -209,6 +216,15 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
   }
   outcome.cwd = std::move(reply.cwd);
   return outcome;
+}
+
+/// What is left of the limits is for the exit handlers; a little, if nothing is left.
+void Session::leave_to_finish(const Usage& used) {
+  const auto leave = [&](std::chrono::nanoseconds& limit, std::chrono::nanoseconds taken) {
+    if (limit.count() != 0) limit = std::max(limit - taken, limits_.grace);
+  };
+  leave(limits_.wall_max, used.wall);
+  leave(limits_.cpu_max, used.cpu);
 }
 
 void Session::finish() {
@@ -254,7 +270,9 @@ wasm::ResetStats Session::reset() {
   cells_ = 0;
   fresh_ = true;
   monotonic_offset_ns_ = 0;
-  return instance_->reset();
+  wasm::ResetStats stats = instance_->reset();
+  if (broken_) stats.verdict = wasm::KeepVerdict::kEndedAbnormally;
+  return stats;
 }
 
 }  // namespace sw::engine

@@ -63,11 +63,13 @@ class Session final : private Stoppable {
   /// outcome; an Error means that the host failed.
   Result<Outcome> execute(const RunRequest& request, wasi::OutputSink& output);
 
-  /// Runs the interpreter's exit handlers within the limits of the last cell; an error they end with is dropped.
+  /// Runs the interpreter's exit handlers within what is left of the last cell's limits; an error they end with is
+  /// dropped.
   void finish();
 
-  /// False once the interpreter trapped, exited or was stopped by force: nothing can be run in it any more.
-  bool usable() const { return !instance_->poisoned(); }
+  /// False once the interpreter trapped, exited, was stopped by force or answered nonsense: nothing can be run in it
+  /// any more.
+  bool usable() const { return !broken_ && !instance_->poisoned(); }
 
   /// Makes the interpreter as new, with nothing left of what was run; see wasm::Instance::reset. If the verdict is
   /// not kKept the session must be dropped.
@@ -83,6 +85,7 @@ class Session final : private Stoppable {
   void hard_stop() override;
 
   Result<void> begin(const RunRequest& request, wasi::OutputSink& output);
+  void leave_to_finish(const Usage& used);
   Outcome conclude(Reply reply, StopReason stop);
   Result<Outcome> conclude_failure(Error error, StopReason stop);
 
@@ -91,9 +94,10 @@ class Session final : private Stoppable {
   std::unique_ptr<Cancellation> cancellation_;
   wasi::BytesInput input_;
   Watchdog& watchdog_;
-  RunLimits limits_;  // of the last cell
+  RunLimits limits_;  // of the last cell, or what it left of them
   std::uint64_t cells_ = 0;
-  bool fresh_ = true;  // the next cell is the first since the interpreter came out of an image or a saved state
+  bool broken_ = false;  // the guest's driver answered what makes no sense
+  bool fresh_ = true;    // the next cell is the first since the interpreter came out of an image or a saved state
   std::int64_t monotonic_offset_ns_ = 0;
 };
 

@@ -142,6 +142,27 @@ function isErrorLike(value) {
   return kind === 'Error' || kind === 'DOMException' || (kind !== 'Proxy' && isPrototypeInChain(value, NativeError.prototype));
 }
 
+// The host cuts the texts of an error at these sizes, in bytes. Cut here first, megabytes need not be escaped, sent and
+// parsed, for which there may be neither memory nor time.
+const lineMax = 8192, messageMax = 65536, linesMax = 500;
+
+function shorten(text, max) {
+  return text.length <= max ? text : `${stringSlice(text, 0, max - 64)} … (${text.length - max + 64} more characters)`;
+}
+
+/// The lines of `text`, without those in the middle if there are too many.
+function shortLines(text) {
+  const lines = stringSplit(text, '\n'), kept = [], total = lines.length;
+  const head = total > linesMax ? linesMax / 2 : total;
+  for (let i = 0; i < head; ++i) arrayPush(kept, shorten(lines[i], lineMax));
+  if (total > linesMax) {
+    const tail = linesMax - head - 1;
+    arrayPush(kept, `  … (${total - head - tail} more lines)`);
+    for (let i = total - tail; i < total; ++i) arrayPush(kept, shorten(lines[i], lineMax));
+  }
+  return kept;
+}
+
 /// The reply's `error` for whatever was thrown, as JSON text. Never throws, whatever the value does when read.
 function describeError(thrown, file) {
   let name = 'Error', message, trace, line = 0;
@@ -161,9 +182,9 @@ function describeError(thrown, file) {
     message ??= '<the thrown value could not be shown>';
     trace ??= `${name}: ${message}`;
   }
-  const traceback = stringSplit(trace, '\n');
+  const traceback = shortLines(trace);
   setPrototypeOf(traceback, null);  // or a toJSON that user code gave to all arrays would be asked
-  const reply = { __proto__: null, name: `${name}`, message: `${message}`, traceback };
+  const reply = { __proto__: null, name: shorten(`${name}`, lineMax), message: shorten(`${message}`, messageMax), traceback };
   if (line > 0) reply.lineNumber = line;
   return jsonStringify(reply);
 }

@@ -122,7 +122,7 @@ def _exit_code(code):
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFF
+        return code & 0xFF if -1 << 63 <= code < 1 << 63 else 0xFF
     try:
         streams.write_error(str(code) + '\n')
     except Exception:
@@ -136,7 +136,9 @@ def _failure(error, file):
         return b'{"exit":%d,"cwd":%s}' % (_exit_code(error.code), _cwd_json)
     name = errors.name_of(error)
     message = errors.message_of(error)
-    lines = errors.text_of(error, name, message).split('\n')
+    lines = errors.short_lines(errors.text_of(error, name, message))
+    name = errors.shorten(name, errors.LINE_MAX)
+    message = errors.shorten(message, errors.MESSAGE_MAX)
     line = errors.line_of(error, file)
     head = f'{{"error":{{"name":{quote(name)},"message":{quote(message)},"traceback":[{",".join(map(quote, lines))}]'
     if line is not None:

@@ -11,6 +11,12 @@ import types
 
 _HIDDEN = ('<sandbox/', sys.path[-1], '<frozen ')
 
+# The host cuts the texts of an error at these sizes, in bytes. Cut here first, megabytes need not be escaped, sent and
+# parsed, for which there may be neither memory nor time.
+LINE_MAX = 8 << 10
+MESSAGE_MAX = 64 << 10
+_LINES_MAX = 500
+
 sources = load('sources')
 
 
@@ -104,6 +110,27 @@ def _plain(error, name, message):
         trace = trace.tb_next
     lines.append(f'{name}: {message}' if message else name)
     return '\n'.join(lines)
+
+
+def shorten(text, most):
+    if len(text) <= most:
+        return text
+    kept = most - 64
+    return f'{text[:kept]} … ({len(text) - kept} more characters)'
+
+
+def short_lines(text):
+    """The lines of a text, without those in the middle if there are too many."""
+    count = text.count('\n') + 1
+    if count <= _LINES_MAX:
+        lines = text.split('\n')
+    else:
+        head = _LINES_MAX // 2
+        tail = _LINES_MAX - head - 1
+        lines = text.split('\n', head)[:head]
+        lines.append(f'  … ({count - head - tail} more lines)')
+        lines += text.rsplit('\n', tail)[1:]
+    return [shorten(line, LINE_MAX) for line in lines]
 
 
 def name_of(error):

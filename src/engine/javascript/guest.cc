@@ -17,6 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::uint64_t kGuestBytesMax = std::uint64_t{4} << 30;
 constexpr std::string_view kWorkspace = "/workspace";
 constexpr std::string_view kNeverSettled =
     "the cell waits for a promise that can never settle: no timer, job or other event is left";
@@ -62,11 +63,12 @@ Result<Value> JavaScriptGuest::call(Entry entry, std::span<const Value> argument
   return js_.call(entries_[static_cast<std::size_t>(entry)], arguments);
 }
 
-Result<std::optional<std::string>> JavaScriptGuest::ask(Entry entry, std::span<const Value> arguments) {
+Result<std::optional<std::string>> JavaScriptGuest::ask(Entry entry, std::span<const Value> arguments,
+                                                        std::size_t bytes_max) {
   SW_TRY(const Value value, call(entry, arguments));
   if (value == Value::exception()) return std::optional<std::string>();
   const Owned owned(js_, value);
-  auto text = js_.to_text(value);
+  auto text = js_.to_text(value, bytes_max);
   if (!text.ok() && text.error().code == ErrorCode::kLimitExceeded) {
     SW_CHECK_OK(js_.throw_out_of_memory());
     return std::optional<std::string>();
@@ -96,6 +98,8 @@ Result<void> JavaScriptGuest::begin(const RunRequest& request, std::string_view 
   env_ = request.env;
   args_ = request.args;
   file_name_ = file_name;
+  // One byte more shows that it is too long, and one says which kind of value it is.
+  value_bytes_max_ = std::min(request.limits.result_bytes_max, kGuestBytesMax) + 2;
   exit_code_.reset();
   failed_ = false;
   exited_.reset();
@@ -230,20 +234,24 @@ Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
     }
     case Value::kString:
     case Value::kRope: {
-      SW_TRY(std::string text, js_.to_text(shown));
+      SW_TRY(std::string text, js_.to_text(shown, value_bytes_max_));
       reply.value = text_value(quoted_text(without_lone_surrogates(std::move(text))));
       return reply;
     }
     default: break;
   }
-  SW_TRY(auto text, ask(Entry::kShowValue, std::array{shown}));
+  SW_TRY(auto text, ask(Entry::kShowValue, std::array{shown}, value_bytes_max_));
+  if (text && text->size() == value_bytes_max_) {
+    reply.value = text_value(text->substr(1));  // too long, whatever it is
+    return reply;
+  }
   if (text && text->starts_with('j')) {
     std::string json = without_surrogate_escapes(text->substr(1));
     if (is_plain_json(json)) {
       reply.value = engine::Value{engine::Value::Kind::kJson, std::move(json)};
       return reply;
     }
-    SW_TRY(text, ask(Entry::kShowValue, std::array{shown, Value::boolean(true)}));  // nested too deeply
+    SW_TRY(text, ask(Entry::kShowValue, std::array{shown, Value::boolean(true)}, value_bytes_max_));  // nested too deeply
   }
   if (!text) {
     SW_TRY(Progress progress, uncaught_exception());
@@ -302,7 +310,7 @@ Reply JavaScriptGuest::error_reply(std::string name, std::string message) {
 Result<GuestError> JavaScriptGuest::describe(Value reason, std::string_view file_name) {
   SW_TRY(const Value name, js_.new_string(file_name));
   const Owned file(js_, name);
-  SW_TRY(auto text, ask(Entry::kDescribeError, std::array{reason, name}));
+  SW_TRY(auto text, ask(Entry::kDescribeError, std::array{reason, name}, kReplyHeadBytesMax));
   if (!text) {
     // Even to describe the error there is not enough memory or stack.
     SW_TRY(const Value problem, js_.take_exception());

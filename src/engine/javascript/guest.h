@@ -120,8 +120,9 @@ class JavaScriptGuest final : public Guest {
   static constexpr std::uint32_t kCodeBufferBytes = 1024;
 
   Result<Value> call(Entry entry, std::span<const Value> arguments);
-  /// The text that an entry answers with; nullopt when it threw.
-  Result<std::optional<std::string>> ask(Entry entry, std::span<const Value> arguments);
+  /// The text that an entry answers with, or as much of it as `bytes_max`; nullopt when it threw.
+  Result<std::optional<std::string>> ask(Entry entry, std::span<const Value> arguments,
+                                         std::size_t bytes_max = SIZE_MAX);
 
   // At bake.
   Result<void> load_driver(BakeFacts& facts);
@@ -181,8 +182,9 @@ class JavaScriptGuest final : public Guest {
   Value main_ = Value::undefined();  // the cell's own promise
   bool main_rejection_handled_ = false;
   std::vector<Rejection> rejections_;
-  std::optional<std::int32_t> exit_code_;  // process.exitCode
-  std::optional<std::int32_t> exited_;     // process.exit was called
+  std::size_t value_bytes_max_ = SIZE_MAX;  // more than that of the value's text need not be read
+  std::optional<std::int32_t> exit_code_;   // process.exitCode
+  std::optional<std::int32_t> exited_;      // process.exit was called
   bool failed_ = false;
   bool answering_ = false;  // the interpreter works for the host, not for the user
   std::atomic<bool> stop_{false};

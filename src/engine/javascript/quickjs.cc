@@ -155,7 +155,7 @@ Result<Value> QuickJs::new_host_function(std::string_view name) {
   return value;
 }
 
-Result<std::string> QuickJs::to_text(Value value) {
+Result<std::string> QuickJs::to_text(Value value, std::size_t bytes_max) {
   SW_TRY(const std::uint32_t text,
          instance_->call(exports_.to_cstring, anchors_.context, anchors_.scratch, value.bits, 0));
   if (text == 0) {
@@ -166,7 +166,7 @@ Result<std::string> QuickJs::to_text(Value value) {
   const auto size = memory().load<std::uint32_t>(anchors_.scratch);
   const auto bytes = size ? memory().range(text, *size) : std::nullopt;
   if (!bytes) return bad_address();
-  std::string copy(as_text(*bytes));
+  std::string copy(as_text(*bytes).substr(0, bytes_max));
   SW_CHECK_OK(instance_->call(exports_.free_cstring, anchors_.context, text));
   return copy;
 }
@@ -216,7 +216,7 @@ Result<void> QuickJs::set(Value object, std::string_view name, Value value) {
   SW_TRY(const std::int32_t status,
          instance_->call(exports_.set_property_str, anchors_.context, object.bits, address, value.bits));
   SW_CHECK_OK(deallocate(address));
-  if (status < 0) return Error{ErrorCode::kInternal, "a property could not be set", 0};
+  if (status < 0) return out_of_memory();
   return {};
 }
 

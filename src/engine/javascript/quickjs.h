@@ -82,8 +82,9 @@ class QuickJs {
   Result<Value> new_array_buffer(std::span<const std::byte> bytes);
   Result<Value> new_object();
   Result<Value> new_host_function(std::string_view name);
-  /// UTF-8, with lone surrogates as three bytes each. Errors: kLimitExceeded when the copy does not fit.
-  Result<std::string> to_text(Value value);
+  /// UTF-8, with lone surrogates as three bytes each; its first `bytes_max` bytes. Errors: kLimitExceeded when the
+  /// guest has no room for the copy.
+  Result<std::string> to_text(Value value, std::size_t bytes_max = SIZE_MAX);
   /// The text of a number.
   Result<std::string> number_text(Value value);
   /// Address and size of an ArrayBuffer's bytes; {0, 0} for a detached one.

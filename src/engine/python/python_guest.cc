@@ -32,6 +32,9 @@ constexpr std::string_view kInterrupted = "interrupted";
 constexpr std::chrono::milliseconds kIntoTheLoop{2};
 constexpr std::chrono::seconds kProofTimeMax{10};
 
+constexpr std::uint64_t kGuestBytesMax = std::uint64_t{4} << 30;
+constexpr std::size_t kAnswerBytesKept = std::size_t{64} << 10;
+
 /// "waiting 26082032" names the address of KeyboardInterrupt.
 Result<std::uint32_t> address_in(std::string_view answer) {
   const std::string_view digits = answer.substr(std::min(answer.find(' ') + 1, answer.size()));
@@ -61,7 +64,9 @@ Result<void> define_door(wasm::Linker& linker) {
 Result<void> PythonGuest::take_answer(wasm::MemoryView memory, std::uint32_t address, std::uint32_t length) {
   const auto bytes = memory.range(address, length);
   if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
-  const std::string_view answer(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  // A value that is one byte too long is enough to see that it is too long.
+  const std::size_t kept = std::min<std::uint64_t>(bytes->size(), answer_bytes_max_);
+  const std::string_view answer(reinterpret_cast<const char*>(bytes->data()), kept);
   if (answer == kStopping) {
     stopping_ = true;
     return interrupt_.withdraw(memory);
@@ -156,15 +161,19 @@ Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view 
   // An interrupt of the last cell that came too late for it must not hit this one.
   SW_CHECK_OK(interrupt_.withdraw(instance().memory()));
   stopping_ = false;
+  asked_to_stop_ = false;
   // A cell after the first may have written files itself.
   const CellFlags flags{.fresh = fresh_,
                         .files = !fresh_ || request.workspace != nullptr,
                         .script = !request.file_name.empty() && !request.file_name.starts_with('<')};
+  answer_bytes_max_ = kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;
   SW_CHECK_OK(turn(cell_request(request, file_name, flags)));
   // An interrupt can hit the driver before its first or after its last line that would catch it.
-  if (answer_.empty()) return interrupted_before_answer();
+  if (answer_.empty() && asked_to_stop_) return interrupted_before_answer();
   fresh_ = false;
   SW_TRY(Reply reply, parse_reply(answer_));
+  // The next cell's answer need not be as long.
+  if (answer_.capacity() > kAnswerBytesKept) std::string().swap(answer_);
   cwd_ = reply.cwd;
   return reply;
 }
@@ -185,6 +194,7 @@ Result<void> PythonGuest::finish() {
 
 void PythonGuest::soft_stop() {
   if (stopping_) return;
+  asked_to_stop_ = true;
   instance().while_running([this](wasm::MemoryView memory) { interrupt_.request(memory); });
 }
 

@@ -48,6 +48,8 @@ class PythonGuest final : public Guest {
   wasm::Function<std::int32_t(std::int32_t, std::int32_t)> turn_;
   Interrupt interrupt_;
   std::string answer_;
+  std::uint64_t answer_bytes_max_ = kReplyHeadBytesMax;
+  std::atomic<bool> asked_to_stop_ = false;  // of the cell in progress
   std::atomic<bool> stopping_ = false;       // the cell has noticed that it is to stop
   std::function<Result<void>()> on_answer_;  // at bake only
   bool fresh_ = false;                       // no cell has run since the image or a snapshot
