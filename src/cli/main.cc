@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <exception>
@@ -153,11 +155,22 @@ int run_program(int argc, char** argv) {
   return sw::cli::kStatusWrongUse;
 }
 
+/// A standard stream that the caller closed would otherwise be the number of the next file opened, an artifact or a
+/// database, and output would go into it. Descriptors of the wrong direction let reads and writes fail as before.
+void occupy_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest free number, which is this one.
+    [[maybe_unused]] const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   // A reader that went away is an error of the write, not the end of the process.
   ::signal(SIGPIPE, SIG_IGN);
+  occupy_standard_streams();
   try {
     return run_program(argc, argv);
   } catch (const std::exception& problem) {

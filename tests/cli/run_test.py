@@ -94,6 +94,21 @@ class Languages(unittest.TestCase):
                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
                     self.assertEqual(process.wait(timeout=BOUND_S), 124)  # with the pipe full and unread
 
+    def test_a_closed_stream_is_no_other_file(self):
+        def close_all():
+            for fd in range(3):
+                os.close(fd)
+        with subprocess.Popen([PROGRAM, "run", "-l", "javascript", "--timeout", "60s", "-c",
+                               "await new Promise(done => setTimeout(done, 6e4))"], preexec_fn=close_all) as process:
+            try:
+                folder = f"/proc/{process.pid}/fd"
+                begin = time.monotonic()
+                while len(os.listdir(folder)) < 5 and time.monotonic() - begin < BOUND_S:
+                    pass  # it opens its files
+                self.assertEqual([os.readlink(f"{folder}/{fd}") for fd in range(3)], ["/dev/null"] * 3)
+            finally:
+                process.kill()
+
     def test_sleeping_counts_as_time(self):
         for language, p in self.PROGRAMS.items():
             with self.subTest(language):
