@@ -69,7 +69,8 @@ WaitEnd Cancellation::wait_until(std::optional<std::uint64_t> deadline_ns, int f
       left.tv_sec = static_cast<time_t>(wait / 1'000'000'000);
       left.tv_nsec = static_cast<long>(wait % 1'000'000'000);
     }
-    pollfd watched[2] = {{event_.get(), POLLIN, 0}, {fd, purpose == WaitTo::kRead ? short{POLLIN} : short{POLLOUT}, 0}};
+    pollfd watched[2] = {{event_.get(), POLLIN, 0},
+                         {fd, purpose == WaitTo::kRead ? short{POLLIN} : short{POLLOUT}, 0}};
     const int ready = ::ppoll(watched, fd >= 0 ? 2 : 1, deadline_ns ? &left : nullptr, nullptr);
     if (ready < 0 && errno != EINTR) return WaitEnd::kReady;  // an unusable descriptor: let its reader find out
     if (ready <= 0) {

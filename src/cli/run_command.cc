@@ -118,7 +118,9 @@ void show(const engine::Outcome& outcome, wasi::OutputSink& sink) {
     std::string text;
     for (const std::string& line : error.traceback) text += line + '\n';
     // Tracebacks of the languages end with, or begin by, saying what the error is; those of limits do not.
-    if (text.find(error.name) == std::string::npos) text += fmt::format("{}: {}\n", error.name, error.message);
+    if (outcome.ending == engine::Ending::kCancelled) text += "sandbox-workers: interrupted\n";
+    else if (text.find(error.name) == std::string::npos)
+      text += fmt::format("{}: {}\n", error.name, error.message);
     write_text(sink, wasi::Stream::kStderr, text);
   } else if (outcome.value) {
     write_text(sink, wasi::Stream::kStdout, outcome.value->text + '\n');

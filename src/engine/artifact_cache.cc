@@ -120,6 +120,15 @@ Result<UniqueFd> lock_file(const fs::path& path, const Progress& progress) {
   return fd;
 }
 
+void remove_all_beginning_with(const fs::path& folder, std::string_view prefix) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().native().starts_with(prefix)) found.push_back(entry.path());
+  }
+  for (const fs::path& path : found) fs::remove_all(path, error);
+}
+
 fs::path environment_path(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? fs::path() : fs::path(value);
@@ -162,7 +171,10 @@ Result<fs::path> ArtifactCache::get(std::string_view name,
     fs::rename(folder, aside.path() / "artifact", error);
     if (error) return errno_error(error.value(), fmt::format("cannot replace {}", folder.native()));
   }
-  SW_TRY(const auto temporary, TemporaryDirectory::create(root_, ".making-"));
+  // Ours is the lock, so what is there under this name was left by a process that died while making it.
+  const std::string making = fmt::format(".making-{}-", name);
+  remove_all_beginning_with(root_, making);
+  SW_TRY(const auto temporary, TemporaryDirectory::create(root_, making));
   const fs::path made = temporary.path() / "artifact";
   SW_CHECK_OK(make_private_directory(made));
   SW_CHECK_OK(make(made));

@@ -32,8 +32,8 @@ struct Reply {
   std::string cwd;
 };
 
-/// More than the longest error's texts need, each character escaped. Parsing takes time and memory of the host, which
-/// no limit of the run can end.
+/// More than the longest error's texts need, each character escaped. Parsing takes time and memory of the host,
+/// which no limit of the run can end.
 inline constexpr std::size_t kReplyHeadBytesMax = std::size_t{32} << 20;
 
 /// Parses a driver's answer: one line of JSON,

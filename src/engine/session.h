@@ -67,8 +67,8 @@ class Session final : private Stoppable {
   /// dropped.
   void finish();
 
-  /// False once the interpreter trapped, exited, was stopped by force or answered nonsense: nothing can be run in it
-  /// any more.
+  /// False once the interpreter trapped, exited, was stopped by force or answered nonsense: nothing can be run in
+  /// it any more.
   bool usable() const { return !broken_ && !instance_->poisoned(); }
 
   /// Makes the interpreter as new, with nothing left of what was run; see wasm::Instance::reset. If the verdict is

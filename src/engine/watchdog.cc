@@ -87,7 +87,8 @@ bool Watchdog::look() {
       forcing = true;
       if (now < watch->force_again_at_) continue;
       watch->target_.hard_stop();
-      watch->force_pause_ = std::clamp<std::chrono::nanoseconds>(2 * watch->force_pause_, kForceTick, kForcePauseMax);
+      watch->force_pause_ =
+          std::clamp<std::chrono::nanoseconds>(2 * watch->force_pause_, kForceTick, kForcePauseMax);
       watch->force_again_at_ = Watch::Clock::now() + watch->force_pause_;
     } else if (now - watch->asked_at_ >= kAskAgain) {
       watch->asked_at_ = now;

@@ -371,6 +371,7 @@ class Cache(unittest.TestCase):
         child.kill()
         child.wait()
         self.assertEqual(run("run", "-l", "js", "-c", "6 * 7", env=self.env)[:2], (0, "42\n"))
+        self.assertEqual(list((self.cache / "artifacts").glob(".making-*")), [])
 
     def test_damage_is_noticed_and_mended(self):
         self.assertEqual(run("bake", "javascript", env=self.env)[0], 0)
@@ -390,8 +391,9 @@ class Cache(unittest.TestCase):
     def test_a_cache_others_can_write_is_refused(self):
         self.cache.chmod(0o777)
         status, _, err = run("run", "-l", "js", "-c", "1", env=self.env)
-        self.assertEqual(status, 2)
+        self.assertEqual(status, 3)
         self.assertIn("writable by you alone", err)
+        self.assertIn("SANDBOX_WORKERS_CACHE", err)
 
     def test_a_bar_on_a_terminal_and_lines_elsewhere(self):
         _, _, err = run("bake", "javascript", env=self.env)

@@ -251,7 +251,8 @@ Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
       reply.value = engine::Value{engine::Value::Kind::kJson, std::move(json)};
       return reply;
     }
-    SW_TRY(text, ask(Entry::kShowValue, std::array{shown, Value::boolean(true)}, value_bytes_max_));  // nested too deeply
+    SW_TRY(text, ask(Entry::kShowValue, std::array{shown, Value::boolean(true)},
+                     value_bytes_max_));  // nested too deeply
   }
   if (!text) {
     SW_TRY(Progress progress, uncaught_exception());
