@@ -155,8 +155,9 @@ int run_program(int argc, char** argv) {
   return sw::cli::kStatusWrongUse;
 }
 
-/// A standard stream that the caller closed would otherwise be the number of the next file opened, an artifact or a
-/// database, and output would go into it. Descriptors of the wrong direction let reads and writes fail as before.
+/// A standard stream that the caller closed would otherwise be the number of the next file opened, an artifact or
+/// a database, and output would go into it. Descriptors of the wrong direction let reads and writes fail as
+/// before.
 void occupy_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
