@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -84,6 +87,25 @@ found.join(",") || "clean";)",
   return all;
 }
 
+/// What a process has and must give back.
+struct Held {
+  long descriptors = 0;
+  long threads = 0;
+  long resident_mb = 0;
+
+  static Held now() {
+    const auto count = [](const char* folder) {
+      return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+    };
+    std::ifstream statm("/proc/self/statm");
+    long pages = 0;
+    long resident = 0;
+    statm >> pages >> resident;
+    return {
+        .descriptors = count("/proc/self/fd"), .threads = count("/proc/self/task"), .resident_mb = resident / 256};
+  }
+};
+
 class Isolation : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
@@ -98,9 +120,11 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
   const auto ran = wasm::run_on_guest_thread(wasm->options(), [&] {
     StatelessRunner runner(engine);
     std::uint64_t kept = 0;
+    Held early;
     for (std::size_t i = 0; i < 1000; ++i) {
       wasi::BufferSink sink;
       RunRequest request;
+      if (i == 100) early = Held::now();
       if (i % 10 == 9) {
         request.code = code.bad_endings[i / 10 % code.bad_endings.size()];
         ASSERT_TRUE(runner.run(request, sink).ok()) << request.code;
@@ -116,6 +140,10 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
     }
     // Most of these runs leave the instance in a state in which it is kept; that is the case to be tested.
     EXPECT_GT(kept, 800u);
+    const Held late = Held::now();
+    EXPECT_LE(late.descriptors, early.descriptors + 2);
+    EXPECT_EQ(late.threads, early.threads);
+    EXPECT_LT(late.resident_mb, early.resident_mb + 200);
   });
   ASSERT_TRUE(ran.ok());
 }

@@ -62,6 +62,14 @@ TEST(Files, ReadReportsTheMissingPath) {
   EXPECT_THAT(result.error().message, HasSubstr("/nonexistent/x"));
 }
 
+TEST(Files, AFileWithoutAnEndIsNotReadPastTheLimit) {
+  EXPECT_THAT(read_file("/dev/zero", 10'000).error().message, HasSubstr("the limit is 10000 bytes"));
+  auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-base-").value();
+  ASSERT_TRUE(write_file_atomically(folder.path() / "f", as_bytes("12345")).ok());
+  EXPECT_EQ(read_text_file(folder.path() / "f", 5).value(), "12345");
+  EXPECT_EQ(read_text_file(folder.path() / "f", 4).error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST(Files, PrivateDirectoryRefusesOneOthersCanWrite) {
   auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-base-").value();
   const fs::path open = folder.path() / "open";

@@ -16,12 +16,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+Error too_large(const fs::path& path, std::size_t bytes_max) {
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} is too large: the limit is {} bytes", path.native(), bytes_max), 0};
+}
+
 template <class Container>
-Result<Container> read_all(const fs::path& path) {
+Result<Container> read_all(const fs::path& path, std::size_t bytes_max) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return errno_error(errno, fmt::format("cannot open {}", path.native()));
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) return errno_error(errno, path.native());
+  if (info.st_size > 0 && static_cast<std::size_t>(info.st_size) > bytes_max) return too_large(path, bytes_max);
   Container content;
   content.resize(info.st_size > 0 ? static_cast<std::size_t>(info.st_size) : 0);
   std::size_t used = 0;
@@ -33,6 +39,7 @@ Result<Container> read_all(const fs::path& path) {
     if (got < 0) return errno_error(errno, fmt::format("cannot read {}", path.native()));
     if (got == 0) break;
     used += static_cast<std::size_t>(got);
+    if (used > bytes_max) return too_large(path, bytes_max);
   }
   content.resize(used);
   return content;
@@ -56,8 +63,10 @@ Result<void> sync_directory(const fs::path& path) {
 
 }  // namespace
 
-Result<Bytes> read_file(const fs::path& path) { return read_all<Bytes>(path); }
-Result<std::string> read_text_file(const fs::path& path) { return read_all<std::string>(path); }
+Result<Bytes> read_file(const fs::path& path, std::size_t bytes_max) { return read_all<Bytes>(path, bytes_max); }
+Result<std::string> read_text_file(const fs::path& path, std::size_t bytes_max) {
+  return read_all<std::string>(path, bytes_max);
+}
 
 Result<void> write_file_atomically(const fs::path& path, BytesView content) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");

@@ -5,6 +5,7 @@
 // Whole-file helpers over the host's file system.
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -23,9 +24,10 @@ inline std::string_view as_text(BytesView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The file's whole content.
-Result<Bytes> read_file(const std::filesystem::path& path);
-Result<std::string> read_text_file(const std::filesystem::path& path);
+/// The file's whole content. Errors: kInvalidArgument when it is larger than `bytes_max`, found out without
+/// reading more than that: not every file has an end.
+Result<Bytes> read_file(const std::filesystem::path& path, std::size_t bytes_max = SIZE_MAX);
+Result<std::string> read_text_file(const std::filesystem::path& path, std::size_t bytes_max = SIZE_MAX);
 
 /// Replaces the file: written beside it, synced, renamed, folder synced. A reader sees the old content
 /// or the new, never a part.

@@ -27,6 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The program's input is kept in memory.
+constexpr std::size_t kStdinBytesMax = std::size_t{1} << 30;
+
 /// Passes output on as it is printed.
 class TerminalSink final : public wasi::OutputSink {
  public:
@@ -66,10 +69,10 @@ Result<fs::path> main_of(const fs::path& folder) {
 Result<Program> read_program(const RunOptions& options, const fs::path& file) {
   if (options.code) return Program{*options.code, ""};
   if (file == "-") {
-    SW_TRY(std::string code, read_text_file("/dev/stdin"));
+    SW_TRY(std::string code, read_text_file("/dev/stdin", engine::kCodeBytesMax));
     return Program{std::move(code), "<stdin>"};
   }
-  SW_TRY(std::string code, read_text_file(file));
+  SW_TRY(std::string code, read_text_file(file, engine::kCodeBytesMax));
   return Program{std::move(code), file.native()};
 }
 
@@ -90,7 +93,7 @@ Result<std::string> read_stdin_option(const RunOptions& options) {
   if (options.stdin_file == "-" && options.file == "-") {
     return Error{ErrorCode::kInvalidArgument, "the code and the program's input cannot both come from stdin", 0};
   }
-  return read_text_file(options.stdin_file == "-" ? "/dev/stdin" : options.stdin_file);
+  return read_text_file(options.stdin_file == "-" ? "/dev/stdin" : options.stdin_file, kStdinBytesMax);
 }
 
 int status_of(const engine::Outcome& outcome) {

@@ -224,6 +224,8 @@ class BadInput(unittest.TestCase):
             self.refused("run", "-l", "python", "-", stdin=bytes(range(256)), says="not valid UTF-8")
             self.refused("run", "-l", "python", "-", stdin=b"x = '\xff'", says="(byte 5)")
             self.refused("run", "-l", "python", "-", stdin=b"#" * (10 << 20), says="the limit is")
+            self.refused("run", "-l", "python", "/dev/zero", says="the limit is")
+            self.refused("run", "-l", "python", "-c", "1", "--stdin", "/dev/zero", says="the limit is")
             self.refused("run", "-l", "python", "-c", "1", "--env", "K", says="NAME=value")
             self.refused("run", "-l", "python", "-c", "1", "--env", "=v", says="environment variable")
             self.refused("run", "-l", "python", "-c", "1", "--timeout", "soon", says="no duration")
