@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
+#include "sandbox_workers/base/files.h"
 #include "snapshot/page.h"
 #include "snapshot/snapshot_store.h"
 #include "storage/memory/memory_storage.h"

@@ -17,11 +17,11 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
-#include "cli/host.h"
-#include "engine/all_languages.h"
-#include "engine/engine.h"
-#include "wasm/guest_thread.h"
+#include "cli/load_engine.h"
+#include "engine/embedded_engine.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw {
 namespace {
@@ -91,21 +91,19 @@ engine::RunRequest request_for(std::string code) {
   return request;
 }
 
-engine::Outcome run_in_sandbox(engine::StatelessRunner& runner, const engine::RunRequest& request,
-                               wasi::BufferSink& sink) {
-  engine::Outcome outcome = must(runner.run(request, sink));
+engine::Outcome run_in_sandbox(engine::Engine& engine, const engine::RunRequest& request, wasi::BufferSink& sink) {
+  engine::Outcome outcome = must(engine.run(request, sink));
   if (outcome.error) fail(fmt::format("{}: {}", outcome.error->name, outcome.error->message));
   return outcome;
 }
 
 void fresh(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const std::string& code) {
-  engine::StatelessRunner runner(engine);
   const engine::RunRequest request = request_for(code);
   wasi::BufferSink sink;
-  for (int i = 0; i < 20; ++i) run_in_sandbox(runner, request, sink);
+  for (int i = 0; i < 20; ++i) run_in_sandbox(*engine, request, sink);
   const std::int64_t faults = page_faults();
   std::uint64_t pages = 0;
-  for (auto _ : state) pages += run_in_sandbox(runner, request, sink).usage.pages_written;
+  for (auto _ : state) pages += run_in_sandbox(*engine, request, sink).usage.pages_written;
   const auto runs = static_cast<double>(state.iterations());
   state.counters["pages_put_back"] = static_cast<double>(pages) / runs;
   state.counters["page_faults"] = static_cast<double>(page_faults() - faults) / runs;
@@ -117,8 +115,8 @@ void fresh_instance(benchmark::State& state, const std::shared_ptr<engine::Engin
   wasi::BufferSink sink;
   const std::int64_t faults = page_faults();
   for (auto _ : state) {
-    engine::StatelessRunner runner(engine);
-    run_in_sandbox(runner, request, sink);
+    const auto session = must(engine->boot({}));
+    must(session->execute(request, sink));
   }
   state.counters["page_faults"] =
       static_cast<double>(page_faults() - faults) / static_cast<double>(state.iterations());
@@ -150,9 +148,8 @@ void guest_program(benchmark::State& state, const std::shared_ptr<engine::Engine
   double without_jit_ms = 0;
   double guest_ms = 0;
   for (auto _ : state) {
-    engine::StatelessRunner runner(engine);
     wasi::BufferSink sink;
-    run_in_sandbox(runner, request, sink);
+    run_in_sandbox(*engine, request, sink);
     const Measured in_guest = parse(sink.out);
     const Measured natively = parse(run_process(interpreter, {file.native()}));
     if (in_guest.result != natively.result) fail(fmt::format("{}: guest and native differ", file.native()));
@@ -170,7 +167,7 @@ void guest_program(benchmark::State& state, const std::shared_ptr<engine::Engine
 }
 
 void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::path& own_program) {
-  const std::string& language = engine->manifest().language;
+  const std::string& language = engine->info().language;
   const Native& native = natives().at(language);
   const fs::path interpreter = find_interpreter(native);
   benchmark::RegisterBenchmark(("fresh/" + language).c_str(), [=](benchmark::State& s) {
@@ -210,14 +207,14 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
 
 int run(int argc, char** argv) {
   const fs::path own_program = fs::canonical("/proc/self/exe").parent_path() / "sandbox-workers";
-  const auto host = must(cli::Host::create());
+  const auto machine = must(engine::Machine::create());
   for (auto& language : must(engine::all_languages())) {
-    register_language(must(host->load(std::move(language))), own_program);
+    register_language(must(cli::load_engine(*machine, std::move(language))), own_program);
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  const auto ran = wasm::run_on_guest_thread(host->wasm().options(), [] { benchmark::RunSpecifiedBenchmarks(); });
-  benchmark::ClearRegisteredBenchmarks();  // they hold engines, which must go before the host
+  const auto ran = machine->on_guest_thread([] { benchmark::RunSpecifiedBenchmarks(); });
+  benchmark::ClearRegisteredBenchmarks();  // they hold engines, which must go before the machine
   return ran.ok() ? 0 : 1;
 }
 

@@ -9,7 +9,7 @@ set(SW_SANITIZE "" CACHE STRING "Comma-separated -fsanitize= list (address,undef
 add_library(sw_flags INTERFACE)
 target_compile_options(sw_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Werror)
-target_include_directories(sw_flags INTERFACE "${PROJECT_SOURCE_DIR}/src")
+target_include_directories(sw_flags INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
 
 if(SW_SANITIZE)
   # Undefined behaviour ends the test; by default it is only printed.

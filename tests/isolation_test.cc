@@ -11,9 +11,10 @@
 #include <map>
 #include <string>
 
-#include "engine/all_languages.h"
-#include "engine/engine.h"
-#include "wasm/guest_thread.h"
+#include "engine/embedded_engine.h"
+#include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/engine/machine.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw::engine {
 namespace {
@@ -109,16 +110,10 @@ struct Held {
 class Isolation : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
-  const auto wasm = wasm::Engine::create({}).value();
-  const auto cache = ArtifactCache::open(default_cache_folder()).value();
-  Watchdog watchdog;
-  const wasi::SystemClocks clocks;
-  const auto engine = Engine::load({*wasm, cache, watchdog, clocks}, find_language(GetParam()).value(),
-                                   [](std::string_view, std::chrono::seconds) {})
-                          .value();
+  const auto machine = Machine::create().value();
+  const auto engine = machine->load(find_language(GetParam()).value()).value();
   const Programs& code = programs().at(GetParam());
-  const auto ran = wasm::run_on_guest_thread(wasm->options(), [&] {
-    StatelessRunner runner(engine);
+  const auto ran = engine->on_guest_thread([&] {
     std::uint64_t kept = 0;
     Held early;
     for (std::size_t i = 0; i < 1000; ++i) {
@@ -127,11 +122,11 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
       if (i == 100) early = Held::now();
       if (i % 10 == 9) {
         request.code = code.bad_endings[i / 10 % code.bad_endings.size()];
-        ASSERT_TRUE(runner.run(request, sink).ok()) << request.code;
+        ASSERT_TRUE(engine->run(request, sink).ok()) << request.code;
         continue;
       }
       request.code = code.probe;
-      const auto outcome = runner.run(request, sink);
+      const auto outcome = engine->run(request, sink);
       ASSERT_TRUE(outcome.ok()) << outcome.error().message;
       ASSERT_TRUE(outcome->value) << (outcome->error ? outcome->error->message : "no value") << " in run " << i;
       ASSERT_EQ(outcome->value->text, "'clean'") << "in run " << i;

@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/all_languages.h"
-#include "engine/engine.h"
-#include "wasm/guest_thread.h"
+#include "engine/embedded_engine.h"
+#include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/engine/machine.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw::engine {
 namespace {
@@ -92,46 +93,52 @@ struct Saved {
   Bytes host;
 };
 
-Saved save(Session& session) {
-  const SessionState state = session.capture().value();
-  Saved saved{.memory_bytes = state.memory.size(), .pages = {}, .host = state.host};
-  for (const wasm::PageRange& range : state.changed) {
+Saved save(SessionInstance& session) {
+  const SessionSnapshot state = session.snapshot().value();
+  Saved saved{.memory_bytes = state.memory.size(), .pages = {}, .host = state.extra};
+  for (const ByteRange& range : state.changed) {
     const BytesView bytes = state.memory.subspan(range.begin, range.end - range.begin);
     saved.pages.emplace_back(range.begin, Bytes(bytes.begin(), bytes.end()));
   }
   return saved;
 }
 
-std::unique_ptr<Session> restore(Engine& engine, const Saved& saved,
-                                 const std::shared_ptr<wasi::Tree>& workspace) {
-  return engine
-      .restore_session({.memory_bytes = saved.memory_bytes,
-                        .fill = [&](std::span<std::byte> memory) -> Result<BytesView> {
-                          for (const auto& [at, bytes] : saved.pages)
-                            std::ranges::copy(bytes, memory.begin() + static_cast<std::ptrdiff_t>(at));
-                          return BytesView(saved.host);
-                        },
-                        .workspace = workspace})
-      .value();
-}
+class SavedSource final : public SnapshotSource {
+ public:
+  explicit SavedSource(const Saved& saved) : saved_(saved), extra_(saved.host) {}
+  SavedSource(const Saved& saved, std::size_t extra_bytes)
+      : saved_(saved), extra_(BytesView(saved.host).first(extra_bytes)) {}
+
+  std::uint64_t memory_bytes() const override { return saved_.memory_bytes; }
+  Result<BytesView> fill(std::span<std::byte> memory, BytesView /*base*/) override {
+    for (const auto& [at, bytes] : saved_.pages)
+      std::ranges::copy(bytes, memory.begin() + static_cast<std::ptrdiff_t>(at));
+    return extra_;
+  }
+
+ private:
+  const Saved& saved_;
+  BytesView extra_;
+};
 
 class Restore : public ::testing::TestWithParam<std::string> {
  protected:
-  std::unique_ptr<wasm::Engine> wasm_ = wasm::Engine::create({}).value();
-  ArtifactCache cache_ = ArtifactCache::open(default_cache_folder()).value();
-  Watchdog watchdog_;
-  wasi::SystemClocks clocks_;
-  std::shared_ptr<Engine> engine_ =
-      Engine::load({*wasm_, cache_, watchdog_, clocks_}, find_language(GetParam()).value(),
-                   [](std::string_view, std::chrono::seconds) {})
-          .value();
-  std::shared_ptr<wasi::Tree> workspace_ = std::make_shared<wasi::Tree>(wasi::TreeLimits{}, clocks_.realtime_ns());
+  std::unique_ptr<Machine> machine_ = Machine::create().value();
+  std::shared_ptr<Engine> engine_ = machine_->load(find_language(GetParam()).value()).value();
+  std::shared_ptr<Workspace> workspace_ =
+      std::make_shared<Workspace>(wasi::TreeLimits{}, machine_->clocks().realtime_ns());
   const Programs& code_ = programs().at(GetParam());
 
-  std::string value_of(Session& session, const std::string& code) {
+  std::unique_ptr<SessionInstance> boot() { return engine_->boot({.workspace = workspace_}).value(); }
+  std::unique_ptr<SessionInstance> restore(const Saved& saved) {
+    SavedSource source(saved);
+    return engine_->restore({.workspace = workspace_}, source).value();
+  }
+
+  std::string value_of(SessionInstance& session, const std::string& code) {
     RunRequest request;
     request.code = code;
-    request.workspace = workspace_;
+    request.workspace = workspace_->tree();
     request.limits.wall_max = std::chrono::minutes(2);
     wasi::BufferSink sink;
     const auto outcome = session.execute(request, sink);
@@ -140,20 +147,18 @@ class Restore : public ::testing::TestWithParam<std::string> {
     return outcome->value ? outcome->value->text : "";
   }
 
-  void on_guest_thread(const std::function<void()>& body) {
-    ASSERT_TRUE(wasm::run_on_guest_thread(wasm_->options(), body).ok());
-  }
+  void on_guest_thread(const std::function<void()>& body) { ASSERT_TRUE(engine_->on_guest_thread(body).ok()); }
 };
 
 TEST_P(Restore, EverythingGoesOnInAnotherInstance) {
   on_guest_thread([&] {
-    auto session = engine_->start_session().value();
+    auto session = boot();
     ASSERT_EQ(value_of(*session, code_.define), "");
     for (const auto& [code, value] : code_.use) {
       // Each step in an instance of its own: five and more generations of saving and restoring.
       const Saved saved = save(*session);
       session.reset();
-      session = restore(*engine_, saved, workspace_);
+      session = restore(saved);
       EXPECT_EQ(value_of(*session, code), value) << code;
     }
   });
@@ -161,11 +166,11 @@ TEST_P(Restore, EverythingGoesOnInAnotherInstance) {
 
 TEST_P(Restore, RandomNumbersDifferInEveryCopy) {
   on_guest_thread([&] {
-    auto session = engine_->start_session().value();
+    auto session = boot();
     const std::string original = value_of(*session, code_.random);
     const Saved saved = save(*session);
     std::vector<std::string> seen = {original};
-    for (int i = 0; i < 3; ++i) seen.push_back(value_of(*restore(*engine_, saved, workspace_), code_.random));
+    for (int i = 0; i < 3; ++i) seen.push_back(value_of(*restore(saved), code_.random));
     std::ranges::sort(seen);
     EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end()) << ::testing::PrintToString(seen);
   });
@@ -173,14 +178,12 @@ TEST_P(Restore, RandomNumbersDifferInEveryCopy) {
 
 TEST_P(Restore, ADamagedHostStateIsAnError) {
   on_guest_thread([&] {
-    auto session = engine_->start_session().value();
+    auto session = boot();
     value_of(*session, code_.define);
     const Saved saved = save(*session);
     for (std::size_t length = 0; length < saved.host.size(); ++length) {
-      const auto restored = engine_->restore_session(
-          {.memory_bytes = saved.memory_bytes,
-           .fill = [&](std::span<std::byte>) -> Result<BytesView> { return BytesView(saved.host).first(length); },
-           .workspace = workspace_});
+      SavedSource source(saved, length);
+      const auto restored = engine_->restore({.workspace = workspace_}, source);
       EXPECT_FALSE(restored.ok()) << length;
     }
   });

@@ -6,10 +6,10 @@
 
 #include <filesystem>
 
-#include "base/files.h"
-#include "base/result.h"
-#include "base/sha256.h"
-#include "base/utf8.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/base/sha256.h"
+#include "sandbox_workers/base/utf8.h"
 
 namespace sw {
 namespace {

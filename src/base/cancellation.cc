@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "base/cancellation.h"
+#include "sandbox_workers/base/cancellation.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "base/files.h"
+#include "sandbox_workers/base/files.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/unique_fd.h"
 
 namespace sw {
 namespace fs = std::filesystem;

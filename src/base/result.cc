@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 
 #include <cerrno>
 #include <system_error>

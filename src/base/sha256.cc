@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "base/sha256.h"
+#include "sandbox_workers/base/sha256.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 #include <array>
 #include <cerrno>
 
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/unique_fd.h"
 
 namespace sw {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "base/utf8.h"
+#include "sandbox_workers/base/utf8.h"
 
 #include <cstdint>
 

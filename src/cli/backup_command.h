@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::cli {
 

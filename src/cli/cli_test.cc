@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/files.h"
 #include "cli/backup_command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/units.h"
-#include "engine/watchdog.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/engine/watchdog.h"
 #include "storage/sqlite/sqlite_storage.h"
 
 namespace sw::cli {

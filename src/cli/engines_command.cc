@@ -6,9 +6,10 @@
 
 #include <boost/json.hpp>
 
-#include "cli/host.h"
+#include "cli/load_engine.h"
 #include "cli/units.h"
-#include "engine/all_languages.h"
+#include "engine/embedded_engine.h"
+#include "sandbox_workers/engine/all_languages.h"
 
 namespace sw::cli {
 
@@ -29,13 +30,13 @@ constexpr const char* kRow = "{:<12} {:<44} {:<9} {:>9} {:>9} {:>9}  {:<6} {}\n"
 }  // namespace
 
 Result<int> engines_command(bool json) {
-  SW_TRY(const auto host, Host::create());
+  SW_TRY(const auto machine, engine::Machine::create());
   SW_TRY(const auto languages, engine::all_languages());
   boost::json::array list;
   if (!json) fmt::print(kRow, "LANGUAGE", "ENGINE", "VERSION", "PACKAGE", "CODE", "IMAGE", "BAKED", "LICENCE");
   for (const auto& language : languages) {
     const engine::Manifest& manifest = language->manifest();
-    const engine::BakeStatus status = engine::Engine::status(host->environment(), *language);
+    const engine::BakeStatus status = engine::EmbeddedEngine::status(machine->environment(), *language);
     if (json) {
       list.push_back(to_json(manifest, status));
     } else {
@@ -57,11 +58,11 @@ Result<int> bake_command(const std::vector<std::string>& names) {
   if (names.empty()) {
     SW_TRY(languages, engine::all_languages());
   }
-  SW_TRY(const auto host, Host::create());
+  SW_TRY(const auto machine, engine::Machine::create());
   for (auto& language : languages) {
     const std::string name = language->manifest().language;
-    SW_TRY(const auto engine, host->load(std::move(language)));
-    fmt::print("{} is ready ({})\n", name, engine->build());
+    SW_TRY(const auto engine, load_engine(*machine, std::move(language)));
+    fmt::print("{} is ready ({})\n", name, engine->info().build);
   }
   return 0;
 }

@@ -12,14 +12,14 @@
 #include <stop_token>
 #include <thread>
 
-#include "base/files.h"
-#include "cli/host.h"
 #include "cli/interrupt.h"
+#include "cli/load_engine.h"
 #include "cli/sandbox_command.h"
-#include "engine/all_languages.h"
 #include "engine/result_json.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 #include "wasi/host_folder.h"
-#include "wasm/guest_thread.h"
 
 namespace sw::cli {
 
@@ -152,33 +152,25 @@ Result<void> write_back(wasi::HostFolder& workspace) {
 }
 
 /// A run that leaves nothing but what it wrote into its workspace folder.
-Result<engine::Outcome> run_fresh(Host& host, const std::shared_ptr<engine::Engine>& engine,
+Result<engine::Outcome> run_fresh(engine::Machine& machine, const std::shared_ptr<engine::Engine>& engine,
                                   engine::RunRequest& request, const std::string& workspace_folder,
                                   wasi::OutputSink& sink) {
-  SW_TRY(auto workspace, load_workspace(workspace_folder, host.environment().clocks));
+  SW_TRY(auto workspace, load_workspace(workspace_folder, machine.clocks()));
   if (workspace) request.workspace = workspace->tree();
   Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the run did not begin", 0};
-  SW_CHECK_OK(wasm::run_on_guest_thread(host.wasm().options(), [&] {
-    auto session = engine->start_session();
-    if (!session.ok()) {
-      outcome = std::move(session).error();
-      return;
-    }
-    outcome = (*session)->execute(request, sink);
-    (*session)->finish();
-  }));
+  SW_CHECK_OK(engine->on_guest_thread([&] { outcome = engine->run(request, sink); }));
   if (outcome.ok() && workspace && status_of(*outcome) == 0) SW_CHECK_OK(write_back(*workspace));
   return outcome;
 }
 
 /// A run in a context that goes on from the runs before it.
-Result<interpreter::ExecuteResult> run_in_sandbox(Host& host, const std::shared_ptr<engine::Engine>& engine,
+Result<interpreter::ExecuteResult> run_in_sandbox(engine::Machine& machine,
+                                                  const std::shared_ptr<engine::Engine>& engine,
                                                   const engine::RunRequest& request, const RunOptions& options,
                                                   const std::string& context, wasi::OutputSink& sink) {
-  SW_TRY(const OpenSandbox open, open_sandbox(host, options.data_folder, options.sandbox));
+  SW_TRY(const OpenSandbox open, open_sandbox(machine, options.data_folder, options.sandbox));
   Result<interpreter::ExecuteResult> result = Error{ErrorCode::kInternal, "the run did not begin", 0};
-  SW_CHECK_OK(wasm::run_on_guest_thread(host.wasm().options(),
-                                        [&] { result = open.sandbox->execute(engine, context, request, sink); }));
+  SW_CHECK_OK(engine->on_guest_thread([&] { result = open.sandbox->execute(engine, context, request, sink); }));
   return result;
 }
 
@@ -253,8 +245,8 @@ int status_of(const Error& error) {
 
 Result<int> run_command(const RunOptions& options) {
   SW_TRY(Job job, prepare(options));
-  SW_TRY(const auto host, Host::create());
-  SW_TRY(const auto engine, host->load(std::move(job.language)));
+  SW_TRY(const auto machine, engine::Machine::create());
+  SW_TRY(const auto engine, load_engine(*machine, std::move(job.language)));
 
   // Until the files are written back. After that a signal ends the process, which may be waiting for its reader.
   std::optional<InterruptScope> interrupt(std::in_place);
@@ -265,10 +257,10 @@ Result<int> run_command(const RunOptions& options) {
   engine::Outcome outcome;
   std::optional<engine::ContextReport> report;
   if (options.sandbox.empty()) {
-    SW_TRY(outcome, run_fresh(*host, engine, job.request, job.workspace_folder, sink));
+    SW_TRY(outcome, run_fresh(*machine, engine, job.request, job.workspace_folder, sink));
   } else {
-    const std::string context = options.context.empty() ? engine->manifest().language : options.context;
-    SW_TRY(auto result, run_in_sandbox(*host, engine, job.request, options, context, sink));
+    const std::string context = options.context.empty() ? engine->info().language : options.context;
+    SW_TRY(auto result, run_in_sandbox(*machine, engine, job.request, options, context, sink));
     outcome = std::move(result.outcome);
     report = engine::ContextReport{.id = context,
                                    .cwd = result.row.cwd,
@@ -281,7 +273,7 @@ Result<int> run_command(const RunOptions& options) {
   interrupt.reset();
   if (options.json) {
     const std::string text =
-        engine::execution_result_json(engine->manifest(), job.request, outcome, buffer.out, buffer.err, report);
+        engine::execution_result_json(engine->info(), job.request, outcome, buffer.out, buffer.err, report);
     write_text(terminal, wasi::Stream::kStdout, text + '\n');
   } else {
     if (report && report->executions > 1 && !report->note.empty()) {

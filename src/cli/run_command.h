@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::cli {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "engine/all_languages.h"
+#include "sandbox_workers/engine/all_languages.h"
 #include "storage/sqlite/sqlite_storage.h"
 
 namespace sw::cli {
@@ -45,18 +45,19 @@ Result<void> act(ContextAction action, const ContextOptions& options, interprete
 
 }  // namespace
 
-Result<OpenSandbox> open_sandbox(Host& host, const std::filesystem::path& data_folder, const std::string& id) {
+Result<OpenSandbox> open_sandbox(engine::Machine& machine, const std::filesystem::path& data_folder,
+                                 const std::string& id) {
   SW_TRY(const storage::ObjectName name, sandbox::Sandbox::object_name(id));
   OpenSandbox open;
   SW_TRY(open.storage, storage::open_sqlite_storage(data_folder, {}));
   SW_TRY(open.object, open.storage->open(name, {}));
-  SW_TRY(open.sandbox, sandbox::Sandbox::open(*open.object, host.environment().clocks));
+  SW_TRY(open.sandbox, sandbox::Sandbox::open(*open.object, machine.clocks()));
   return open;
 }
 
 Result<int> contexts_command(const ContextOptions& options, bool json) {
-  SW_TRY(const auto host, Host::create());
-  SW_TRY(const OpenSandbox open, open_sandbox(*host, options.data_folder, options.sandbox));
+  SW_TRY(const auto machine, engine::Machine::create());
+  SW_TRY(const OpenSandbox open, open_sandbox(*machine, options.data_folder, options.sandbox));
   SW_TRY(const auto contexts, open.sandbox->contexts());
   if (json) {
     boost::json::array list;
@@ -72,8 +73,8 @@ Result<int> contexts_command(const ContextOptions& options, bool json) {
 }
 
 Result<int> context_command(ContextAction action, const ContextOptions& options) {
-  SW_TRY(const auto host, Host::create());
-  SW_TRY(const OpenSandbox open, open_sandbox(*host, options.data_folder, options.sandbox));
+  SW_TRY(const auto machine, engine::Machine::create());
+  SW_TRY(const OpenSandbox open, open_sandbox(*machine, options.data_folder, options.sandbox));
   SW_TRY(const auto contexts, open.sandbox->contexts());
   const auto found = std::ranges::find(contexts, options.context, &sandbox::ContextEntry::id);
   if (found == contexts.end()) {
@@ -81,7 +82,7 @@ Result<int> context_command(ContextAction action, const ContextOptions& options)
                  fmt::format("the sandbox '{}' has no context '{}'", options.sandbox, options.context), 0};
   }
   SW_TRY(auto language, engine::find_language(found->language));
-  SW_TRY(const auto engine, host->load(std::move(language)));
+  SW_TRY(const auto engine, load_engine(*machine, std::move(language)));
   SW_TRY(interpreter::Interpreter * interpreter, open.sandbox->interpreter(engine));
   SW_CHECK_OK(act(action, options, *interpreter));
   return 0;

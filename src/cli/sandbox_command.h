@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "base/result.h"
-#include "cli/host.h"
+#include "cli/load_engine.h"
 #include "sandbox/sandbox.h"
+#include "sandbox_workers/base/result.h"
 #include "storage/storage.h"
 
 namespace sw::cli {
@@ -22,7 +22,8 @@ struct OpenSandbox {
 };
 
 /// Errors: kUnavailable while another process uses the folder.
-Result<OpenSandbox> open_sandbox(Host& host, const std::filesystem::path& data_folder, const std::string& id);
+Result<OpenSandbox> open_sandbox(engine::Machine& machine, const std::filesystem::path& data_folder,
+                                 const std::string& id);
 
 enum class ContextAction : std::uint8_t { kFork, kUndo, kCheckpoint, kRestore, kDelete };
 

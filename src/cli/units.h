@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::cli {
 

@@ -18,14 +18,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/files.h"
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/unique_fd.h"
+#include "sandbox_workers/wasi/wasi.h"
+#include "sandbox_workers/wasm/engine.h"
+#include "sandbox_workers/wasm/guest_thread.h"
+#include "sandbox_workers/wasm/instance.h"
+#include "sandbox_workers/wasm/module.h"
 #include "wasi/host_folder.h"
-#include "wasi/wasi.h"
-#include "wasm/engine.h"
-#include "wasm/guest_thread.h"
-#include "wasm/instance.h"
-#include "wasm/module.h"
 
 namespace sw {
 namespace {

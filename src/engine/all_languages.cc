@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/all_languages.h"
+#include "sandbox_workers/engine/all_languages.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "engine/embedded_files.h"
 #include "engine/javascript/javascript.h"
 #include "engine/python/python.h"
 
@@ -24,6 +25,17 @@ std::string lower(std::string_view text) {
 
 bool has_name(const Manifest& manifest, std::string_view name) {
   return manifest.language == name || std::ranges::find(manifest.aliases, name) != manifest.aliases.end();
+}
+
+/// engines/LANGUAGE/manifest.json and the drivers it names are part of the program, so an installed one needs no
+/// other files.
+Result<Manifest> embedded_manifest(std::string_view language) {
+  const auto text = find_embedded_file(fmt::format("{}/manifest.json", language));
+  if (!text) return Error{ErrorCode::kInternal, fmt::format("the manifest of {} is not embedded", language), 0};
+  return parse_manifest(*text, [&](std::string_view name) -> std::optional<std::string> {
+    const auto content = find_embedded_file(fmt::format("{}/{}", language, name));
+    return content ? std::optional(std::string(*content)) : std::nullopt;
+  });
 }
 
 template <class Matches>
@@ -65,10 +77,12 @@ std::string interpreter_of(std::string_view code) {
 
 Result<std::vector<std::unique_ptr<Language>>> all_languages() {
   std::vector<std::unique_ptr<Language>> languages;
-  SW_TRY(auto javascript, make_javascript());
-  languages.push_back(std::move(javascript));
-  SW_TRY(auto python, make_python());
-  languages.push_back(std::move(python));
+  const std::pair<std::string_view, std::unique_ptr<Language> (*)(Manifest)> makers[] = {
+      {"javascript", make_javascript}, {"python", make_python}};
+  for (const auto& [name, make] : makers) {
+    SW_TRY(Manifest manifest, embedded_manifest(name));
+    languages.push_back(make(std::move(manifest)));
+  }
   return languages;
 }
 

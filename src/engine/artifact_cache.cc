@@ -13,9 +13,9 @@
 #include <sstream>
 #include <vector>
 
-#include "base/files.h"
-#include "base/sha256.h"
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/sha256.h"
+#include "sandbox_workers/base/unique_fd.h"
 
 namespace sw::engine {
 

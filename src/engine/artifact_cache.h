@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
 #include "engine/packages.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::engine {
 

@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "base/files.h"
-#include "base/sha256.h"
-#include "engine/embedded_files.h"
-#include "wasm/guest_thread.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/sha256.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw::engine {
 
@@ -125,7 +124,6 @@ Result<void> boot_image_on_guest_thread(const Environment& environment, const La
 }  // namespace
 
 Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest& manifest) {
-  SW_TRY(const auto drivers, driver_files(manifest));
   Sha256 package;
   std::string module_digest;
   for (const PackageFile& file : manifest.package.files) {
@@ -137,7 +135,7 @@ Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest&
   code.field(kRecipe).field(module_digest).field(fingerprint);
   Sha256 image;
   image.field(kRecipe).field(manifest.recipe).field(fingerprint).field(manifest.package.sha256);
-  for (const auto& [name, content] : drivers) image.field(name).field(content);
+  for (const auto& [name, content] : manifest.drivers) image.field(name).field(content);
   for (const std::string& name : manifest.imports) image.field(name);
   return ArtifactNames{.package = short_name("package", manifest.language, package),
                        .code = short_name("code", manifest.language, code),

@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <string>
 
-#include "base/result.h"
-#include "engine/engine.h"
-#include "engine/language.h"
+#include "engine/embedded_engine.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/language.h"
 
 namespace sw::engine {
 

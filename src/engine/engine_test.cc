@@ -10,16 +10,16 @@
 #include <string>
 #include <thread>
 
-#include "base/files.h"
 #include "engine/artifact_cache.h"
 #include "engine/embedded_files.h"
-#include "engine/language.h"
-#include "engine/manifest.h"
-#include "engine/outcome.h"
 #include "engine/result_json.h"
 #include "engine/session.h"
-#include "engine/watchdog.h"
-#include "wasm/guest_thread.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/engine/language.h"
+#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/watchdog.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw::engine {
 namespace {
@@ -153,18 +153,28 @@ TEST(Manifest, EveryEmbeddedOneIsValidAndItsDriversExist) {
   int count = 0;
   for (const EmbeddedFile& file : embedded_files()) {
     if (!file.path.ends_with("/manifest.json")) continue;
-    const auto manifest = parse_manifest(file.content);
+    const auto manifest = parse_manifest(file.content, [&](std::string_view name) -> std::optional<std::string> {
+      const std::string_view folder = file.path.substr(0, file.path.find('/') + 1);
+      const auto content = find_embedded_file(std::string(folder).append(name));
+      return content ? std::optional(std::string(*content)) : std::nullopt;
+    });
     ASSERT_TRUE(manifest.ok()) << file.path << ": " << manifest.error().message;
-    EXPECT_TRUE(driver_files(*manifest).ok()) << file.path;
+    EXPECT_FALSE(manifest->drivers.empty()) << file.path;
     ++count;
   }
   EXPECT_GE(count, 2);
 }
 
-TEST(Manifest, AMissingFieldIsAnError) {
-  EXPECT_FALSE(parse_manifest("{}").ok());
-  EXPECT_FALSE(parse_manifest("[]").ok());
-  EXPECT_FALSE(parse_manifest("").ok());
+TEST(Manifest, AMissingFieldOrDriverIsAnError) {
+  const auto no_files = [](std::string_view) { return std::optional<std::string>(); };
+  EXPECT_FALSE(parse_manifest("{}", no_files).ok());
+  EXPECT_FALSE(parse_manifest("[]", no_files).ok());
+  EXPECT_FALSE(parse_manifest("", no_files).ok());
+  const auto python = find_embedded_file("python/manifest.json");
+  ASSERT_TRUE(python.has_value());
+  const auto parsed = parse_manifest(*python, no_files);
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_THAT(parsed.error().message, HasSubstr("there is no file 'driver/"));
 }
 
 // --- replies of drivers
@@ -248,10 +258,10 @@ TEST(Validate, SaysWhatIsWrong) {
 TEST(ResultJson, HasTheProtocolsShape) {
   Outcome outcome;
   outcome.value = Value{Value::Kind::kJson, "{\"a\":1}"};
-  Manifest manifest;
-  manifest.language = "python";
-  manifest.engine = "E";
-  const std::string text = execution_result_json(manifest, request_of("x"), outcome, "one\ntwo", "caf\xe9\n");
+  EngineInfo info;
+  info.language = "python";
+  info.engine_name = "E";
+  const std::string text = execution_result_json(info, request_of("x"), outcome, "one\ntwo", "caf\xe9\n");
   EXPECT_THAT(text, HasSubstr(R"("code":"x","language":"python","engine":"E")"));
   EXPECT_THAT(text, HasSubstr(R"("logs":{"stdout":["one","two"],"stderr":["caf)"));
   EXPECT_THAT(text, HasSubstr("\"results\":[{\"json\":{\"a\":1}}]}"));
@@ -429,7 +439,7 @@ TEST_F(SessionTest, ASoftStopKeepsTheState) {
   EXPECT_EQ(outcome.error->name, kExecutionLimitError);
   EXPECT_THAT(outcome.error->message, HasSubstr("0.02 s"));
   EXPECT_THAT(outcome.error->traceback, ElementsAre("line 1"));
-  EXPECT_TRUE(session->usable());
+  EXPECT_FALSE(session->invalid());
   EXPECT_EQ(execute(*session, request_of("count")).value->text, "2");
 }
 
@@ -439,7 +449,7 @@ TEST_F(SessionTest, AGuestThatDoesNotListenIsStoppedByForce) {
   request.limits.wall_max = 10ms;
   request.limits.grace = 10ms;
   EXPECT_EQ(execute(*session, request).ending, Ending::kTimeLimit);
-  EXPECT_FALSE(session->usable());
+  EXPECT_TRUE(session->invalid());
   EXPECT_EQ(session->reset().verdict, wasm::KeepVerdict::kEndedAbnormally);
 }
 
@@ -457,7 +467,7 @@ TEST_F(SessionTest, ATrapIsACrashAndEndsTheSession) {
   const Outcome outcome = execute(*session, request_of("trap"));
   EXPECT_EQ(outcome.ending, Ending::kCrashed);
   EXPECT_EQ(outcome.error->name, kEngineError);
-  EXPECT_FALSE(session->usable());
+  EXPECT_TRUE(session->invalid());
 }
 
 TEST_F(SessionTest, RefusedMemoryIsTheMemoryLimit) {
@@ -465,7 +475,7 @@ TEST_F(SessionTest, RefusedMemoryIsTheMemoryLimit) {
   const Outcome outcome = execute(*session, request_of("grow"));
   EXPECT_EQ(outcome.ending, Ending::kMemoryLimit);
   EXPECT_EQ(outcome.error->name, "MemoryError");
-  EXPECT_TRUE(session->usable());
+  EXPECT_FALSE(session->invalid());
 }
 
 TEST_F(SessionTest, AnOverlongErrorIsCut) {

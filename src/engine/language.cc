@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/language.h"
+#include "sandbox_workers/engine/language.h"
 
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
 #include <boost/json/basic_parser_impl.hpp>
-
-#include "engine/embedded_files.h"
 
 namespace sw::engine {
 
@@ -100,19 +98,6 @@ Result<Reply> parse_reply(std::string_view answer) {
   } catch (const std::exception&) {
     return Error{ErrorCode::kCorrupt, "its driver answered nonsense", 0};
   }
-}
-
-Result<std::vector<std::pair<std::string, std::string_view>>> driver_files(const Manifest& manifest) {
-  std::vector<std::pair<std::string, std::string_view>> files;
-  for (const std::string& name : manifest.drivers) {
-    const auto content = find_embedded_file(fmt::format("{}/{}", manifest.language, name));
-    if (!content) {
-      return Error{ErrorCode::kInternal, fmt::format("the driver {}/{} is not embedded", manifest.language, name),
-                   0};
-    }
-    files.emplace_back(name, *content);
-  }
-  return files;
 }
 
 }  // namespace sw::engine

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/manifest.h"
+#include "sandbox_workers/engine/manifest.h"
 
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
+#include <stdexcept>
 
 namespace sw::engine {
 
@@ -38,7 +39,17 @@ Package parse_package(const json::object& object) {
   return package;
 }
 
-Manifest parse_object(const json::object& object) {
+std::vector<DriverFile> read_drivers(const json::object& object, const FindFile& find_file) {
+  std::vector<DriverFile> drivers;
+  for (std::string& name : texts(object, "drivers")) {
+    std::optional<std::string> content = find_file(name);
+    if (!content) throw std::runtime_error(fmt::format("there is no file '{}' beside it", name));
+    drivers.push_back({.name = std::move(name), .content = *std::move(content)});
+  }
+  return drivers;
+}
+
+Manifest parse_object(const json::object& object, const FindFile& find_file) {
   return {.language = text(object, "language"),
           .name = text(object, "name"),
           .engine = text(object, "engine"),
@@ -46,7 +57,7 @@ Manifest parse_object(const json::object& object) {
           .licence = text(object, "licence"),
           .package = parse_package(object.at("package").as_object()),
           .module = text(object, "module"),
-          .drivers = texts(object, "drivers"),
+          .drivers = read_drivers(object, find_file),
           .imports = texts(object, "imports"),
           .extensions = texts(object, "extensions"),
           .aliases = texts(object, "aliases"),
@@ -56,9 +67,9 @@ Manifest parse_object(const json::object& object) {
 
 }  // namespace
 
-Result<Manifest> parse_manifest(std::string_view text) {
+Result<Manifest> parse_manifest(std::string_view text, const FindFile& find_file) {
   try {
-    return parse_object(json::parse(text).as_object());
+    return parse_object(json::parse(text).as_object(), find_file);
   } catch (const std::exception& problem) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("bad manifest: {}", problem.what()), 0};
   }

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/outcome.h"
+#include "sandbox_workers/engine/outcome.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "base/utf8.h"
+#include "sandbox_workers/base/utf8.h"
 
 namespace sw::engine {
 

@@ -5,18 +5,13 @@
 // Fetching guest packages: with the registry's own client (which knows the machine's mirrors and proxies),
 // checked against the manifest's sha256, unpacked to the files the manifest names.
 
-#include <chrono>
 #include <filesystem>
-#include <functional>
-#include <string_view>
 
-#include "base/result.h"
-#include "engine/manifest.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/engine/progress.h"
 
 namespace sw::engine {
-
-/// Told what is being done from now on, and about how long that takes on two cores (zero: not worth saying).
-using Progress = std::function<void(std::string_view step, std::chrono::seconds expected)>;
 
 /// Puts the package's files into `folder` (which exists and is empty), under their `name`s.
 /// Errors: kUnavailable when the client is missing or fails (its last lines are in the message); kCorrupt when

@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "base/utf8.h"
+#include "sandbox_workers/base/utf8.h"
 
 namespace sw::engine {
 
@@ -82,12 +82,12 @@ std::string_view ending_name(Ending ending) {
   return "unknown";
 }
 
-std::string execution_result_json(const Manifest& manifest, const RunRequest& request, const Outcome& outcome,
+std::string execution_result_json(const EngineInfo& info, const RunRequest& request, const Outcome& outcome,
                                   std::string_view out, std::string_view err,
                                   const std::optional<ContextReport>& context) {
   json::object object = {{"code", to_valid_utf8(request.code)},
-                         {"language", manifest.language},
-                         {"engine", manifest.engine},
+                         {"language", info.language},
+                         {"engine", info.engine_name},
                          {"logs", {{"stdout", lines(out)}, {"stderr", lines(err)}}}};
   if (outcome.error) object["error"] = error_object(*outcome.error);
   object["ending"] = ending_name(outcome.ending);

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/manifest.h"
-#include "engine/outcome.h"
+#include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/engine/outcome.h"
 
 namespace sw::engine {
 
@@ -25,7 +25,7 @@ struct ContextReport {
 /// The wire protocol's ExecutionResult as JSON text. `out` and `err` are what was printed; bytes that are not
 /// UTF-8 become U+FFFD there. Beside the protocol's fields: `ending`, `exitCode`, and in `usage` the times, the
 /// pages written and whether output was truncated. One unit of fuel is one microsecond of CPU time.
-std::string execution_result_json(const Manifest& manifest, const RunRequest& request, const Outcome& outcome,
+std::string execution_result_json(const EngineInfo& info, const RunRequest& request, const Outcome& outcome,
                                   std::string_view out, std::string_view err,
                                   const std::optional<ContextReport>& context = {});
 

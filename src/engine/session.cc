@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/utf8.h"
+#include "sandbox_workers/base/utf8.h"
 
 namespace sw::engine {
 
@@ -67,7 +67,7 @@ void shorten(GuestError& error) {
   for (std::string& line : error.traceback) shorten(line, kErrorLineBytesMax);
 }
 
-/// The fixed part of SessionState::host; the descriptor table follows.
+/// The fixed part of SessionSnapshot::extra; the descriptor table follows.
 struct HostState {
   std::uint64_t version = 1;
   std::uint64_t cells = 0;
@@ -143,8 +143,8 @@ Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output)
   return {};
 }
 
-Result<Outcome> Session::execute(const RunRequest& request, wasi::OutputSink& output) {
-  if (!usable()) return Error{ErrorCode::kInvalidArgument, "this session has ended", 0};
+Result<SessionOutcome> Session::execute(const RunRequest& request, wasi::OutputSink& output) {
+  if (invalid()) return Error{ErrorCode::kInvalidArgument, "this session has ended", 0};
   const auto wall_begin = std::chrono::steady_clock::now();
   const auto cpu_begin = thread_cpu_time();
   SW_CHECK_OK(begin(request, output));
@@ -228,34 +228,36 @@ void Session::leave_to_finish(const Usage& used) {
 }
 
 void Session::finish() {
-  if (!usable() || cells_ == 0) return;
+  if (invalid() || cells_ == 0) return;
   Watchdog::Watch watch(watchdog_, *this, limits_, {});
   (void)guest_->finish();
 }
 
-Result<SessionState> Session::capture() {
+bool Session::can_snapshot() const { return !invalid() && instance_->reason_not_at_rest().empty(); }
+
+Result<SessionSnapshot> Session::snapshot() {
   if (const std::string reason = instance_->reason_not_at_rest(); !reason.empty()) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("the session cannot be saved: {}", reason), 0};
   }
-  SessionState state;
+  SessionSnapshot state;
   SW_TRY(Bytes descriptors, guest_->wasi().descriptors().serialize(guest_->wasi().files()));
-  state.host = encode({.cells = cells_, .monotonic_ns = guest_->wasi().monotonic_ns()}, descriptors);
+  state.extra = encode({.cells = cells_, .monotonic_ns = guest_->wasi().monotonic_ns()}, descriptors);
   SW_CHECK_OK(instance_->dirty_pages(state.changed));
   state.memory = instance_->memory().bytes();
-  state.image = instance_->image();
+  state.base = instance_->image();
   return state;
 }
 
 Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
                                                   std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog,
-                                                  const SavedSession& saved) {
-  SW_CHECK_OK(instance->grow_memory_to(saved.memory_bytes));
-  SW_TRY(const BytesView bytes, saved.fill(instance->memory().bytes()));
+                                                  const SessionOptions& options, SnapshotSource& source) {
+  SW_CHECK_OK(instance->grow_memory_to(source.memory_bytes()));
+  SW_TRY(const BytesView bytes, source.fill(instance->memory().bytes(), instance->image()));
   SW_TRY(const HostState host, decode(bytes));
   SW_TRY(auto session, create(std::move(guest), std::move(instance), watchdog));
   wasi::Wasi& wasi = session->guest_->wasi();
   wasi::RunOptions run;
-  run.workspace = saved.workspace;
+  if (options.workspace) run.workspace = options.workspace->tree();
   SW_CHECK_OK(wasi.start_run(std::move(run)));
   SW_CHECK_OK(wasi.descriptors().deserialize(bytes.subspan(sizeof(HostState)), wasi.files()));
   session->cells_ = host.cells;

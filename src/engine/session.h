@@ -4,46 +4,23 @@
 
 // One interpreter that runs cells one after another, its state kept between them.
 
-#include <functional>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
 
-#include "base/cancellation.h"
-#include "base/files.h"
-#include "base/result.h"
-#include "engine/language.h"
-#include "engine/outcome.h"
-#include "engine/watchdog.h"
-#include "wasi/streams.h"
-#include "wasm/instance.h"
+#include "sandbox_workers/base/cancellation.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/engine/language.h"
+#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/watchdog.h"
+#include "sandbox_workers/wasi/streams.h"
+#include "sandbox_workers/wasm/instance.h"
 
 namespace sw::engine {
 
-/// What a session is, between two cells: its memory, as the image with pages changed, and a few tables of the
-/// host. The views are of the live session and last until its next cell.
-struct SessionState {
-  BytesView memory;
-  BytesView image;
-  /// Pages of `memory` that may differ from `image` (beyond its end: from zero).
-  std::vector<wasm::PageRange> changed;
-  /// Open files, clock, counters; docs/formats/session.md.
-  Bytes host;
-};
-
-/// A saved session's parts, for starting one that goes on where it was.
-struct SavedSession {
-  std::uint64_t memory_bytes = 0;
-  /// Writes the saved pages into memory that holds the image, and zeros beyond it. Returns SessionState::host,
-  /// which stays valid until the session is restored.
-  std::function<Result<BytesView>(std::span<std::byte> memory)> fill;
-  /// The files open files refer to.
-  std::shared_ptr<wasi::Tree> workspace;
-};
-
 /// Threads: one at a time, on a thread with room for a guest's stack (wasm::run_on_guest_thread).
-class Session final : private Stoppable {
+class Session final : public SessionInstance, private Stoppable {
  public:
   /// `guest` is bound to `instance`, which was just made from the image. `watchdog` outlives the session.
   static Result<std::unique_ptr<Session>> create(std::unique_ptr<Guest> guest,
@@ -54,22 +31,23 @@ class Session final : private Stoppable {
   /// generators differ from those of every other session restored from the state.
   static Result<std::unique_ptr<Session>> restore(std::unique_ptr<Guest> guest,
                                                   std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog,
-                                                  const SavedSession& saved);
+                                                  const SessionOptions& options, SnapshotSource& source);
 
+  /// Runs one cell; output goes to `output` as it is printed.
+  Result<SessionOutcome> execute(const RunRequest& request, wasi::OutputSink& output) override;
+
+  bool can_snapshot() const override;
+  /// `base` is the image; `extra` has open files, clock and counters: docs/formats/session.md.
   /// Errors: kInvalidArgument when the session cannot be used any more, or its memory is not its whole state.
-  Result<SessionState> capture();
-
-  /// Runs one cell; output goes to `output` as it is printed. Errors raised by the code and limits are part of the
-  /// outcome; an Error means that the host failed.
-  Result<Outcome> execute(const RunRequest& request, wasi::OutputSink& output);
+  Result<SessionSnapshot> snapshot() override;
 
   /// Runs the interpreter's exit handlers within what is left of the last cell's limits; an error they end with is
   /// dropped.
   void finish();
 
-  /// False once the interpreter trapped, exited, was stopped by force or answered nonsense: nothing can be run in
+  /// True once the interpreter trapped, exited, was stopped by force or answered nonsense: nothing can be run in
   /// it any more.
-  bool usable() const { return !broken_ && !instance_->poisoned(); }
+  bool invalid() const override { return broken_ || instance_->poisoned(); }
 
   /// Makes the interpreter as new, with nothing left of what was run; see wasm::Instance::reset. If the verdict is
   /// not kKept the session must be dropped.

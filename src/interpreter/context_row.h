@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "base/files.h"
-#include "base/result.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::interpreter {
 

@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-#include "wasi/tree_state.h"
-#include "wasm/image.h"
+#include "sandbox_workers/wasi/tree_state.h"
 
 namespace sw::interpreter {
 
@@ -24,12 +23,31 @@ bool is_limit(engine::Ending ending) {
   return ending == Ending::kTimeLimit || ending == Ending::kCancelled || ending == Ending::kResultLimit;
 }
 
-std::vector<snapshot::ByteRange> to_byte_ranges(const std::vector<wasm::PageRange>& pages) {
-  std::vector<snapshot::ByteRange> ranges;
-  ranges.reserve(pages.size());
-  for (const wasm::PageRange& range : pages) ranges.push_back({.begin = range.begin, .end = range.end});
-  return ranges;
-}
+}  // namespace
+
+namespace {
+
+/// A version of a context's memory, for the engine.
+class StoredMemory final : public engine::SnapshotSource {
+ public:
+  StoredMemory(snapshot::SnapshotStore& store, std::string context, const snapshot::VersionInfo& version)
+      : store_(store), context_(std::move(context)), version_(version) {}
+
+  std::uint64_t memory_bytes() const override { return version_.memory_bytes; }
+  Result<BytesView> fill(std::span<std::byte> memory, BytesView base) override {
+    SW_TRY(restored_, store_.restore(context_, version_.id, version_.build, base, memory));
+    return BytesView(restored_->host_tables);
+  }
+
+  /// What is known to be stored of the memory, once it has been filled.
+  snapshot::Live take_live() { return std::move(restored_->live); }
+
+ private:
+  snapshot::SnapshotStore& store_;
+  const std::string context_;
+  const snapshot::VersionInfo& version_;
+  std::optional<snapshot::Restored> restored_;
+};
 
 }  // namespace
 
@@ -37,7 +55,7 @@ std::vector<snapshot::ByteRange> to_byte_ranges(const std::vector<wasm::PageRang
 struct Interpreter::Resident {
   std::string id;
   snapshot::Live live;
-  std::unique_ptr<engine::Session> session;
+  std::unique_ptr<engine::SessionInstance> session;
   std::uint64_t bytes = 0;
 };
 
@@ -135,9 +153,10 @@ Result<void> Interpreter::destroy() {
 
 // --- a run
 
-Result<Interpreter::Found> Interpreter::boot(const std::string& id, std::string note) {
-  SW_TRY(auto session, engine_->start_session());
-  SW_TRY(snapshot::Live live, snapshots_->begin(id, engine_->build()));
+Result<Interpreter::Found> Interpreter::boot(const std::string& id, const std::shared_ptr<Workspace>& workspace,
+                                             std::string note) {
+  SW_TRY(auto session, engine_->boot({.workspace = workspace}));
+  SW_TRY(snapshot::Live live, snapshots_->begin(id, engine_->info().build));
   residents_.push_back(std::make_unique<Resident>(
       Resident{.id = id, .live = std::move(live), .session = std::move(session), .bytes = 0}));
   return Found{.resident = residents_.back().get(), .origin = Origin::kFresh, .note = std::move(note)};
@@ -145,19 +164,12 @@ Result<Interpreter::Found> Interpreter::boot(const std::string& id, std::string 
 
 Result<Interpreter::Found> Interpreter::restore(const std::string& id, const ContextRow& row,
                                                 const snapshot::VersionInfo& version,
-                                                const std::shared_ptr<wasi::Tree>& workspace) {
-  std::optional<snapshot::Restored> restored;
-  engine::SavedSession saved;
-  saved.memory_bytes = version.memory_bytes;
-  saved.workspace = workspace;
-  saved.fill = [&](std::span<std::byte> memory) -> Result<BytesView> {
-    SW_TRY(restored, snapshots_->restore(id, version.id, engine_->build(), engine_->image().bytes(), memory));
-    return BytesView(restored->host_tables);
-  };
-  auto session = engine_->restore_session(saved);
+                                                const std::shared_ptr<Workspace>& workspace) {
+  StoredMemory stored(*snapshots_, id, version);
+  auto session = engine_->restore({.workspace = workspace}, stored);
   if (!session.ok()) return std::move(session).error().while_doing(fmt::format("restoring context '{}'", id));
   residents_.push_back(std::make_unique<Resident>(
-      Resident{.id = id, .live = std::move(restored->live), .session = *std::move(session), .bytes = 0}));
+      Resident{.id = id, .live = stored.take_live(), .session = *std::move(session), .bytes = 0}));
   Found found{.resident = residents_.back().get(), .origin = Origin::kRestored, .note = {}};
   if (row.stale()) {
     found.note = fmt::format("the memory is that of run {}; what run {} changed later could not be saved",
@@ -167,32 +179,32 @@ Result<Interpreter::Found> Interpreter::restore(const std::string& id, const Con
 }
 
 Result<Interpreter::Found> Interpreter::ensure_resident(const std::string& id, const ContextRow& row,
-                                                        const std::shared_ptr<wasi::Tree>& workspace) {
+                                                        const std::shared_ptr<Workspace>& workspace) {
   const auto at = std::ranges::find_if(residents_, [&](const auto& item) { return item->id == id; });
   if (at != residents_.end()) {
     std::rotate(at, at + 1, residents_.end());
     return Found{.resident = residents_.back().get(), .origin = Origin::kLive, .note = {}};
   }
   if (!snapshots_->has(id)) {
-    return boot(id, row.executions == 0 ? "the context is new" : "no run of the context could be saved");
+    return boot(id, workspace,
+                row.executions == 0 ? "the context is new" : "no run of the context could be saved");
   }
   SW_TRY(const snapshot::VersionInfo version, snapshots_->latest(id));
-  if (version.build != engine_->build()) {
-    return boot(id, fmt::format("the saved memory belongs to another build ({})", version.build));
+  if (version.build != engine_->info().build) {
+    return boot(id, workspace, fmt::format("the saved memory belongs to another build ({})", version.build));
   }
   return restore(id, row, version, workspace);
 }
 
 Result<std::optional<snapshot::SaveStats>> Interpreter::save(const std::string& id, Resident& resident,
                                                              ContextRow& row, const snapshot::Also& also) {
-  SW_TRY(const engine::SessionState state, resident.session->capture());
-  const auto changed = to_byte_ranges(state.changed);
+  SW_TRY(const engine::SessionSnapshot state, resident.session->snapshot());
   row.saved_execution = row.executions;
   row.saved_ms = now_ms();
   const snapshot::Step step{.memory = state.memory,
-                            .image = state.image,
-                            .changed = changed,
-                            .host_tables = state.host,
+                            .image = state.base,
+                            .changed = state.changed,
+                            .host_tables = state.extra,
                             .time_ms = row.saved_ms};
   SW_TRY(snapshot::SaveStats stats,
          snapshots_->save(resident.live, step, [&](storage::Transaction& transaction) -> Result<void> {
@@ -200,20 +212,21 @@ Result<std::optional<snapshot::SaveStats>> Interpreter::save(const std::string& 
            return also ? also(transaction) : Result<void>();
          }));
   resident.bytes = resident.live.bookkeeping_bytes();
-  for (const snapshot::ByteRange& range : changed) resident.bytes += range.end - range.begin;
+  for (const ByteRange& range : state.changed) resident.bytes += range.end - range.begin;
   return std::optional(std::move(stats));
 }
 
-Result<ExecuteResult> Interpreter::execute(std::string_view name, const engine::RunRequest& request,
-                                           wasi::OutputSink& output,
+Result<ExecuteResult> Interpreter::execute(std::string_view name, const engine::RunRequest& cell,
+                                           const std::shared_ptr<Workspace>& workspace, wasi::OutputSink& output,
                                            const std::function<snapshot::Also()>& make_also) {
   const std::string id(name);
-  if (!request.workspace) return Error{ErrorCode::kInvalidArgument, "a run in a context needs a workspace", 0};
+  engine::RunRequest request = cell;
+  request.workspace = workspace->tree();
   SW_CHECK_OK(engine::validate(request));
   ExecuteResult result;
   SW_TRY(result.row, context(id));
   const wasi::TreeState files = wasi::TreeState::of(*request.workspace);
-  SW_TRY(Found found, ensure_resident(id, result.row, request.workspace));
+  SW_TRY(Found found, ensure_resident(id, result.row, workspace));
   result.origin = found.origin;
   result.note = std::move(found.note);
 
@@ -237,12 +250,12 @@ Result<ExecuteResult> Interpreter::execute(std::string_view name, const engine::
     }
   }
   const snapshot::Also also = make_also ? make_also() : snapshot::Also();
-  if (found.resident->session->usable() && !is_limit(result.outcome.ending)) {
+  if (found.resident->session->can_snapshot() && !is_limit(result.outcome.ending)) {
     SW_TRY(result.saved, save(id, *found.resident, row, also));
   } else {
     SW_CHECK_OK(write_row(id, row, also));
   }
-  if (!found.resident->session->usable()) residents_.pop_back();
+  if (found.resident->session->invalid()) residents_.pop_back();
   evict_down_to(options_.resident_bytes_max);
   return result;
 }

@@ -22,9 +22,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "engine/engine.h"
 #include "interpreter/context_row.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/wasi/clocks.h"
 #include "snapshot/snapshot_store.h"
 #include "storage/storage.h"
 
@@ -80,9 +81,10 @@ class Interpreter {
   Result<std::vector<ContextInfo>> contexts();
   Result<ContextRow> context(std::string_view id);
 
-  /// Runs one cell on the calling thread. `request.workspace` is required: an error of the code puts it back.
+  /// Runs one cell on the calling thread. An error of the code puts the workspace back.
   /// `also` is made once the run is over, and writes into the transaction that stores what the run did.
-  Result<ExecuteResult> execute(std::string_view id, const engine::RunRequest& request, wasi::OutputSink& output,
+  Result<ExecuteResult> execute(std::string_view id, const engine::RunRequest& request,
+                                const std::shared_ptr<Workspace>& workspace, wasi::OutputSink& output,
                                 const std::function<snapshot::Also()>& also = {});
 
   /// A new context that goes on from where this one is saved. Costs the same whatever its size.
@@ -113,10 +115,10 @@ class Interpreter {
     std::string note;
   };
   Result<Found> ensure_resident(const std::string& id, const ContextRow& row,
-                                const std::shared_ptr<wasi::Tree>& workspace);
+                                const std::shared_ptr<Workspace>& workspace);
   Result<Found> restore(const std::string& id, const ContextRow& row, const snapshot::VersionInfo& version,
-                        const std::shared_ptr<wasi::Tree>& workspace);
-  Result<Found> boot(const std::string& id, std::string note);
+                        const std::shared_ptr<Workspace>& workspace);
+  Result<Found> boot(const std::string& id, const std::shared_ptr<Workspace>& workspace, std::string note);
   Result<std::optional<snapshot::SaveStats>> save(const std::string& id, Resident& resident, ContextRow& row,
                                                   const snapshot::Also& also);
   Result<void> write_row(std::string_view id, const ContextRow& row, const snapshot::Also& also = {});

@@ -15,8 +15,8 @@
 #include <random>
 
 #include "interpreter/test_machine.h"
+#include "sandbox_workers/wasi/file_system.h"
 #include "storage/memory/memory_storage.h"
-#include "wasi/file_system.h"
 
 namespace sw::interpreter {
 namespace {
@@ -71,12 +71,14 @@ class InterpreterTest : public ::testing::TestWithParam<std::string> {
   const Programs& code_ = programs().at(GetParam());
 
   void on_guest_thread(const std::function<void()>& body) {
-    ASSERT_TRUE(wasm::run_on_guest_thread(machine_.wasm->options(), [&] {
-                  reopen();
-                  ASSERT_TRUE(interpreter_->create_context("c", "/workspace").ok());
-                  body();
-                  interpreter_.reset();
-                }).ok());
+    ASSERT_TRUE(engine_
+                    ->on_guest_thread([&] {
+                      reopen();
+                      ASSERT_TRUE(interpreter_->create_context("c", "/workspace").ok());
+                      body();
+                      interpreter_.reset();
+                    })
+                    .ok());
   }
 
   /// As another process would find it.
@@ -126,7 +128,7 @@ TEST_P(InterpreterTest, ASmallStepWritesKilobytes) {
 TEST_P(InterpreterTest, AnErrorKeepsMemoryAndPutsFilesBack) {
   on_guest_thread([&] {
     wasi::FileSystem files(wasi::standard_layout().build(), machine_.clocks);
-    files.mount(wasi::kWorkspaceMount, machine_.workspace);
+    files.mount(wasi::kWorkspaceMount, machine_.workspace->tree());
     ASSERT_EQ(files.write_file("/workspace/a", as_bytes("before")), wasi::Errno::kSuccess);
     run(code_.one);
     EXPECT_TRUE(run(code_.add_fail).outcome.error);
@@ -160,12 +162,11 @@ TEST_P(InterpreterTest, AnInterpreterThatEndedIsDroppedAndGoesOnFromWhatIsSaved)
     run(code_.one);
     engine::RunRequest request;
     request.code = code_.ends;
-    request.workspace = machine_.workspace;
     request.limits.memory_bytes_max = std::uint64_t{400} << 20;
     request.limits.wall_max = 50ms;
     request.limits.grace = 50ms;
     wasi::BufferSink sink;
-    const auto ended = interpreter_->execute("c", request, sink);
+    const auto ended = interpreter_->execute("c", request, machine_.workspace, sink);
     ASSERT_TRUE(ended.ok());
     ASSERT_TRUE(ended->outcome.error);
     EXPECT_FALSE(ended->saved);

@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   const auto engine = machine.load(argv[2]);
   const auto storage = sw::storage::open_sqlite_storage(argv[1], {}).value();
   const auto object = storage->open(kTestObject, {}).value();
-  (void)sw::wasm::run_on_guest_thread(machine.wasm->options(), [&] {
+  (void)machine.machine->on_guest_thread([&] {
     const auto interpreter = Interpreter::open(engine, *object, machine.clocks, {}).value();
     if (!interpreter->context("c").ok()) (void)interpreter->create_context("c", "/workspace");
     for (;;) {

@@ -8,37 +8,32 @@
 #include <memory>
 #include <string>
 
-#include "engine/all_languages.h"
-#include "engine/engine.h"
+#include "engine/embedded_engine.h"
 #include "interpreter/interpreter.h"
+#include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/engine/machine.h"
+#include "sandbox_workers/wasi/clocks.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 #include "storage/sqlite/sqlite_storage.h"
-#include "wasi/clocks.h"
-#include "wasm/guest_thread.h"
 
 namespace sw::interpreter {
 
 struct TestMachine {
-  std::unique_ptr<wasm::Engine> wasm = wasm::Engine::create({}).value();
-  engine::ArtifactCache cache = engine::ArtifactCache::open(engine::default_cache_folder()).value();
-  engine::Watchdog watchdog;
-  wasi::SystemClocks clocks;
-  std::shared_ptr<wasi::Tree> workspace =
-      std::make_shared<wasi::Tree>(wasi::TreeLimits{}, wasi::SystemClocks().realtime_ns());
+  std::unique_ptr<engine::Machine> machine = engine::Machine::create().value();
+  const wasi::Clocks& clocks = machine->clocks();
+  std::shared_ptr<Workspace> workspace = std::make_shared<Workspace>(wasi::TreeLimits{}, clocks.realtime_ns());
 
-  std::shared_ptr<engine::Engine> load(const std::string& language) {
-    return engine::Engine::load({*wasm, cache, watchdog, clocks}, engine::find_language(language).value(),
-                                [](std::string_view, std::chrono::seconds) {})
-        .value();
+  std::shared_ptr<engine::Engine> load(const std::string& language) const {
+    return machine->load(engine::find_language(language).value()).value();
   }
 
   Result<ExecuteResult> execute(Interpreter& interpreter, const std::string& id, const std::string& code,
                                 std::chrono::nanoseconds wall_max = std::chrono::minutes(1)) const {
     engine::RunRequest request;
     request.code = code;
-    request.workspace = workspace;
     request.limits.wall_max = wall_max;
     wasi::BufferSink sink;
-    return interpreter.execute(id, request, sink);
+    return interpreter.execute(id, request, workspace, sink);
   }
 };
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 #include "storage/storage.h"
 
 namespace sw::object {

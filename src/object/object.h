@@ -11,7 +11,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 #include "storage/storage.h"
 
 namespace sw::object {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <optional>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::object {
 

@@ -7,7 +7,7 @@
 #include <boost/json.hpp>
 #include <set>
 
-#include "base/sha256.h"
+#include "sandbox_workers/base/sha256.h"
 
 namespace sw::sandbox {
 

@@ -10,9 +10,9 @@
 #include <memory>
 #include <string>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/wasi/tree_state.h"
 #include "storage/storage.h"
-#include "wasi/tree_state.h"
 
 namespace sw::sandbox {
 

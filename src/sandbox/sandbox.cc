@@ -102,9 +102,9 @@ Result<interpreter::Options> Sandbox::options_for(const std::string& language) {
 }
 
 Result<interpreter::Interpreter*> Sandbox::interpreter(const std::shared_ptr<engine::Engine>& engine) {
-  auto& interpreter = interpreters_[engine->manifest().language];
+  auto& interpreter = interpreters_[engine->info().language];
   if (!interpreter) {
-    SW_TRY(const interpreter::Options options, options_for(engine->manifest().language));
+    SW_TRY(const interpreter::Options options, options_for(engine->info().language));
     SW_TRY(interpreter, interpreter::Interpreter::open(engine, storage_, clocks_, options));
   }
   return interpreter.get();
@@ -125,7 +125,7 @@ Result<std::vector<ContextEntry>> Sandbox::contexts() {
 Result<interpreter::ExecuteResult> Sandbox::execute(const std::shared_ptr<engine::Engine>& engine,
                                                     std::string_view context, engine::RunRequest request,
                                                     wasi::OutputSink& output) {
-  const std::string& language = engine->manifest().language;
+  const std::string& language = engine->info().language;
   SW_TRY(const auto known, contexts());
   const auto found = std::ranges::find(known, context, &ContextEntry::id);
   if (found != known.end() && found->language != language) {
@@ -134,12 +134,14 @@ Result<interpreter::ExecuteResult> Sandbox::execute(const std::shared_ptr<engine
   }
   SW_TRY(interpreter::Interpreter * interpreter, this->interpreter(engine));
   if (found == known.end()) SW_CHECK_OK(interpreter->create_context(context, "/workspace"));
-  request.workspace = files_.tree();
   FileStore::Changes changes;
-  SW_TRY(auto result, interpreter->execute(context, request, output, [&]() -> snapshot::Also {
-    changes = files_.changes();
-    return [&](storage::Transaction& transaction) { return changes.write(transaction); };
-  }));
+  SW_TRY(auto result, interpreter->execute(context, request, std::make_shared<Workspace>(files_.tree()), output,
+                                           [&]() -> snapshot::Also {
+                                             changes = files_.changes();
+                                             return [&](storage::Transaction& transaction) {
+                                               return changes.write(transaction);
+                                             };
+                                           }));
   files_.written(std::move(changes));
   return result;
 }

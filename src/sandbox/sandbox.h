@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "engine/engine.h"
 #include "interpreter/interpreter.h"
 #include "sandbox/file_store.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/engine.h"
 #include "storage/storage.h"
 
 namespace sw::sandbox {

@@ -7,11 +7,12 @@
 
 #include <chrono>
 
-#include "engine/all_languages.h"
 #include "sandbox/file_store.h"
+#include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/engine/machine.h"
+#include "sandbox_workers/wasi/file_system.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 #include "storage/memory/memory_storage.h"
-#include "wasi/file_system.h"
-#include "wasm/guest_thread.h"
 
 namespace sw::sandbox {
 namespace {
@@ -115,10 +116,8 @@ TEST(SandboxId, FollowsTheRules) {
 }
 
 struct SandboxTest : ::testing::Test {
-  std::unique_ptr<wasm::Engine> wasm = wasm::Engine::create({}).value();
-  engine::ArtifactCache cache = engine::ArtifactCache::open(engine::default_cache_folder()).value();
-  engine::Watchdog watchdog;
-  wasi::SystemClocks clocks;
+  std::unique_ptr<engine::Machine> machine = engine::Machine::create().value();
+  const wasi::Clocks& clocks = machine->clocks();
   storage::MemoryDisk disk;
   std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
   std::unique_ptr<storage::ObjectStorage> object = storage->open(kName, {}).value();
@@ -127,9 +126,7 @@ struct SandboxTest : ::testing::Test {
   std::unique_ptr<Sandbox> sandbox = Sandbox::open(*object, clocks).value();
 
   std::shared_ptr<engine::Engine> load(const char* language) {
-    return engine::Engine::load({*wasm, cache, watchdog, clocks}, engine::find_language(language).value(),
-                                [](std::string_view, std::chrono::seconds) {})
-        .value();
+    return machine->load(engine::find_language(language).value()).value();
   }
   void reopen() {
     sandbox.reset();
@@ -149,10 +146,12 @@ struct SandboxTest : ::testing::Test {
     return result->outcome.value ? result->outcome.value->text : "";
   }
   void on_guest_thread(const std::function<void()>& body) {
-    ASSERT_TRUE(wasm::run_on_guest_thread(wasm->options(), [&] {
-                  body();
-                  sandbox.reset();
-                }).ok());
+    ASSERT_TRUE(machine
+                    ->on_guest_thread([&] {
+                      body();
+                      sandbox.reset();
+                    })
+                    .ok());
   }
 };
 

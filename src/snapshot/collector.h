@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 #include "snapshot/pack_reader.h"
 
 namespace sw::snapshot {

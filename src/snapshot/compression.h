@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "base/files.h"
-#include "base/result.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
 
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
-#include "base/result.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
 #include "snapshot/compression.h"
 #include "snapshot/page.h"
 

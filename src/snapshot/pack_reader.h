@@ -8,7 +8,7 @@
 #include <map>
 #include <memory>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 #include "snapshot/compression.h"
 #include "snapshot/pack.h"
 #include "storage/storage.h"

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/files.h"
+#include "sandbox_workers/base/files.h"
 
 namespace sw::snapshot {
 

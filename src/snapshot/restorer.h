@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 #include "snapshot/live_state.h"
 #include "snapshot/pack_reader.h"
 

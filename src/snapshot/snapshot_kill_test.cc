@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <random>
 
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/unique_fd.h"
 #include "snapshot/snapshot_store.h"
 #include "snapshot/test_guest.h"
 #include "storage/sqlite/sqlite_storage.h"

@@ -23,8 +23,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.h"
-#include "base/result.h"
+#include "sandbox_workers/base/byte_range.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
 #include "snapshot/pack.h"
 #include "storage/storage.h"
 
@@ -45,12 +46,6 @@ struct Options {
   std::size_t checkpoints_max = 100;
   /// Whether `save` does a small share of the garbage collection. Else call `collect`.
   bool collect_while_saving = true;
-};
-
-/// Bytes [begin, end) of a memory.
-struct ByteRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
 };
 
 /// A memory at rest, to be saved.

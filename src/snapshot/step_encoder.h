@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 #include "snapshot/compression.h"
 #include "snapshot/live_state.h"
 #include "snapshot/page_table.h"

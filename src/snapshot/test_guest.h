@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.h"
-#include "base/result.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
 #include "snapshot/page.h"
 #include "snapshot/snapshot_store.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/files.h"
+#include "sandbox_workers/base/files.h"
 
 namespace sw::snapshot {
 

@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/files.h"
-#include "base/result.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::storage {
 

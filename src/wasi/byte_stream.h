@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "base/files.h"
+#include "sandbox_workers/base/files.h"
 
 namespace sw::wasi {
 

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <optional>
 
+#include "sandbox_workers/wasi/random.h"
 #include "wasi/calls_support.h"
-#include "wasi/random.h"
 
 namespace sw::wasi::calls {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <thread>
 
+#include "sandbox_workers/wasi/random.h"
 #include "wasi/calls_support.h"
-#include "wasi/random.h"
 
 namespace sw::wasi {
 

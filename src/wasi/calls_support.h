@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "wasi/calls.h"
+#include "sandbox_workers/wasi/calls.h"
 
 namespace sw::wasi::calls {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasi/clocks.h"
+#include "sandbox_workers/wasi/clocks.h"
 
 #include <ctime>
 

@@ -10,7 +10,7 @@
 #include <ctime>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/unique_fd.h"
 #include "wasi/guest_support.h"
 
 namespace sw::wasi {

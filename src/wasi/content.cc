@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasi/content.h"
+#include "sandbox_workers/wasi/content.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/unique_fd.h"
 
 namespace sw::wasi {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasi/errno.h"
+#include "sandbox_workers/wasi/errno.h"
 
 #include <cerrno>
 
@@ -14,7 +14,7 @@ struct Names {
 
 constexpr Names kNames[] = {
 #define SW_ERRNO(enumerator, name, text) {name, text},
-#include "wasi/errno.def"
+#include "sandbox_workers/wasi/errno.def"
 #undef SW_ERRNO
 };
 static_assert(std::size(kNames) == 77);

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasi/file_system.h"
+#include "sandbox_workers/wasi/file_system.h"
 
 #include <utility>
 
-#include "base/utf8.h"
+#include "sandbox_workers/base/utf8.h"
 #include "wasi/path_walk.h"
 
 namespace sw::wasi {

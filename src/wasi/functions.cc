@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "wasi/calls.h"
-#include "wasi/wasi.h"
+#include "sandbox_workers/wasi/calls.h"
+#include "sandbox_workers/wasi/wasi.h"
 
 namespace sw::wasi {
 namespace {

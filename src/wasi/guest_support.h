@@ -15,13 +15,13 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox_workers/wasi/wasi.h"
+#include "sandbox_workers/wasm/engine.h"
+#include "sandbox_workers/wasm/guest_thread.h"
+#include "sandbox_workers/wasm/instance.h"
+#include "sandbox_workers/wasm/linker.h"
+#include "sandbox_workers/wasm/module.h"
 #include "wasi/test_support.h"
-#include "wasi/wasi.h"
-#include "wasm/engine.h"
-#include "wasm/guest_thread.h"
-#include "wasm/instance.h"
-#include "wasm/linker.h"
-#include "wasm/module.h"
 
 namespace sw::wasi {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/unique_fd.h"
 #include "wasi/host_writer.h"
 
 namespace sw::wasi {

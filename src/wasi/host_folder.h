@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
-#include "wasi/tree.h"
-#include "wasi/tree_state.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/wasi/tree.h"
+#include "sandbox_workers/wasi/tree_state.h"
 
 namespace sw::wasi {
 

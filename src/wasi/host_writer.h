@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/files.h"
-#include "base/result.h"
-#include "base/unique_fd.h"
-#include "wasi/node.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/base/unique_fd.h"
+#include "sandbox_workers/wasi/node.h"
 
 namespace sw::wasi {
 

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "base/files.h"
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/unique_fd.h"
 #include "wasi/test_support.h"
 
 namespace sw::wasi {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasi/node.h"
+#include "sandbox_workers/wasi/node.h"
 
 #include <algorithm>
 #include <utility>

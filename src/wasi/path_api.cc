@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "wasi/file_system.h"
+#include "sandbox_workers/wasi/file_system.h"
 
 namespace sw::wasi {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "wasi/file_system.h"
+#include "sandbox_workers/wasi/file_system.h"
 
 namespace sw::wasi {
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasi/tree.h"
+#include "sandbox_workers/wasi/tree.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "base/utf8.h"
+#include "sandbox_workers/base/utf8.h"
 
 namespace sw::wasi {
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasi/tree_state.h"
+#include "sandbox_workers/wasi/tree_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "wasi/clocks.h"
-#include "wasi/file_system.h"
+#include "sandbox_workers/wasi/clocks.h"
+#include "sandbox_workers/wasi/file_system.h"
 
 namespace sw::wasi {
 namespace {

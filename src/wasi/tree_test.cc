@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasi/tree.h"
+#include "sandbox_workers/wasi/tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

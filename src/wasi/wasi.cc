@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasi/wasi.h"
+#include "sandbox_workers/wasi/wasi.h"
 
 #include <fmt/core.h>
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::wasm {
 

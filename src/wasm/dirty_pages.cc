@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasm/dirty_pages.h"
+#include "sandbox_workers/wasm/dirty_pages.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/unique_fd.h"
-#include "wasm/image.h"
+#include "sandbox_workers/base/unique_fd.h"
+#include "sandbox_workers/wasm/image.h"
 
 namespace sw::wasm {
 
@@ -50,7 +50,7 @@ Result<UniqueFd> open_pagemap() {
 }
 
 /// Adds [begin, end), joining it to the range before if they touch.
-void append(std::vector<PageRange>& ranges, std::size_t begin, std::size_t end) {
+void append(std::vector<ByteRange>& ranges, std::size_t begin, std::size_t end) {
   if (!ranges.empty() && ranges.back().end == begin) ranges.back().end = end;
   else ranges.push_back({begin, end});
 }
@@ -59,7 +59,7 @@ class PagemapScan final : public DirtyPageScanner {
  public:
   explicit PagemapScan(UniqueFd pagemap) : pagemap_(std::move(pagemap)) {}
 
-  Result<void> scan(BytesView memory, BytesView /*image*/, std::vector<PageRange>& ranges) override {
+  Result<void> scan(BytesView memory, BytesView /*image*/, std::vector<ByteRange>& ranges) override {
     ranges.clear();
     const auto base = reinterpret_cast<std::uint64_t>(memory.data());
     const std::uint64_t end = base + memory.size();
@@ -99,7 +99,7 @@ class PagemapRead final : public DirtyPageScanner {
  public:
   explicit PagemapRead(UniqueFd pagemap) : pagemap_(std::move(pagemap)) {}
 
-  Result<void> scan(BytesView memory, BytesView /*image*/, std::vector<PageRange>& ranges) override {
+  Result<void> scan(BytesView memory, BytesView /*image*/, std::vector<ByteRange>& ranges) override {
     // Bits of Documentation/admin-guide/mm/pagemap.rst.
     constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
     constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
@@ -129,7 +129,7 @@ class PagemapRead final : public DirtyPageScanner {
 
 class Compare final : public DirtyPageScanner {
  public:
-  Result<void> scan(BytesView memory, BytesView image, std::vector<PageRange>& ranges) override {
+  Result<void> scan(BytesView memory, BytesView image, std::vector<ByteRange>& ranges) override {
     static constexpr std::array<std::byte, kPageBytes> kZeroPage = {};
     ranges.clear();
     for (std::size_t at = 0; at < memory.size(); at += kPageBytes) {
@@ -144,7 +144,7 @@ class Compare final : public DirtyPageScanner {
 /// Asks about one page, to learn whether this kernel knows the request at all.
 bool works(DirtyPageScanner& scanner) {
   alignas(kPageBytes) static const std::array<std::byte, kPageBytes> kProbe = {};
-  std::vector<PageRange> ranges;
+  std::vector<ByteRange> ranges;
   return scanner.scan(kProbe, kProbe, ranges).ok();
 }
 

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasm/engine.h"
+#include "sandbox_workers/wasm/engine.h"
 
 #include <fmt/format.h>
 
-#include "base/files.h"
-#include "base/sha256.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/sha256.h"
 #include "wasm/engine_state.h"
 #include "wasm/slot.h"
 #include "wasm/stop_signal.h"

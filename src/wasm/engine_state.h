@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "sandbox_workers/wasm/engine.h"
+#include "sandbox_workers/wasm/module.h"
 #include "wasm/capi.h"
-#include "wasm/engine.h"
-#include "wasm/module.h"
 
 namespace sw::wasm {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasm/guest_thread.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasm/image.h"
+#include "sandbox_workers/wasm/image.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasm/instance.h"
+#include "sandbox_workers/wasm/instance.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 
+#include "sandbox_workers/wasm/guest_thread.h"
 #include "wasm/engine_state.h"
-#include "wasm/guest_thread.h"
 #include "wasm/instance_state.h"
 #include "wasm/linker_state.h"
 #include "wasm/stop_signal.h"
@@ -288,7 +288,7 @@ bool Instance::while_running(const std::function<void(MemoryView)>& action) {
   return true;
 }
 
-Result<void> Instance::dirty_pages(std::vector<PageRange>& ranges) {
+Result<void> Instance::dirty_pages(std::vector<ByteRange>& ranges) {
   ranges.clear();
   if (state_->slot == nullptr) return {};
   if (!state_->scanner) state_->scanner = DirtyPageScanner::create();

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sandbox_workers/wasm/instance.h"
 #include "wasm/capi.h"
-#include "wasm/instance.h"
 #include "wasm/slot.h"
 
 namespace sw::wasm {
@@ -49,7 +49,7 @@ struct Instance::State {
   std::vector<Global> globals;
 
   std::unique_ptr<DirtyPageScanner> scanner;
-  std::vector<PageRange> scratch;
+  std::vector<ByteRange> scratch;
 
   std::optional<Error> host_error;  // why a host function ended the run; Wasmtime only sees a trap
 

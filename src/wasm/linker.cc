@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasm/linker.h"
+#include "sandbox_workers/wasm/linker.h"
 
 #include <fmt/format.h>
 
 #include <exception>
 
+#include "sandbox_workers/wasm/instance.h"
 #include "wasm/engine_state.h"
-#include "wasm/instance.h"
 #include "wasm/linker_state.h"
 
 namespace sw::wasm {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "sandbox_workers/wasm/linker.h"
 #include "wasm/capi.h"
-#include "wasm/linker.h"
 
 namespace sw::wasm {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "wasm/module.h"
+#include "sandbox_workers/wasm/module.h"
 
 #include <fmt/format.h>
 #include <sw_prepare.h>

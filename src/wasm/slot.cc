@@ -145,19 +145,19 @@ Result<std::size_t> Slot::drop_all(std::size_t touched) {
   return touched;
 }
 
-Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<PageRange>& scratch) {
+Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<ByteRange>& scratch) {
   allow_access();
   refused_growths_ = 0;
   SW_CHECK_OK(shrink());
   const BytesView original = image();
   SW_CHECK_OK(scanner.scan(memory(), original, scratch));
   std::size_t touched = 0;
-  for (const PageRange& range : scratch) touched += (range.end - range.begin) / kPageBytes;
+  for (const ByteRange& range : scratch) touched += (range.end - range.begin) / kPageBytes;
   heat_.resize(size_at_rest_ / kPageBytes);
   if (touched > kUsualPagesMax || ++resets_ == kResetsUntilDrop) return drop_all(touched);
   std::size_t changed = 0;
-  PageRange cold;  // pages to drop that lie side by side
-  for (const PageRange& range : scratch) {
+  ByteRange cold;  // pages to drop that lie side by side
+  for (const ByteRange& range : scratch) {
     for (std::size_t at = range.begin; at < range.end; at += kPageBytes) {
       std::uint8_t& heat = heat_[at / kPageBytes];
       const bool is_new = heat == 0;

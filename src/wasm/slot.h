@@ -11,11 +11,11 @@
 #include <mutex>
 #include <vector>
 
-#include "base/result.h"
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/base/unique_fd.h"
+#include "sandbox_workers/wasm/dirty_pages.h"
+#include "sandbox_workers/wasm/image.h"
 #include "wasm/capi.h"
-#include "wasm/dirty_pages.h"
-#include "wasm/image.h"
 
 namespace sw::wasm {
 
@@ -48,7 +48,7 @@ class Slot {
   /// A page that was ever written stays ours, so every later scan names it. Pages that runs keep writing are
   /// copied back and stay, so that they do not fault again; the others are dropped, so that a run does not pay for
   /// what a larger one before it wrote.
-  Result<std::size_t> reset(DirtyPageScanner& scanner, std::vector<PageRange>& scratch);
+  Result<std::size_t> reset(DirtyPageScanner& scanner, std::vector<ByteRange>& scratch);
 
   /// Makes the memory inaccessible, so that the guest traps at its next access. Any thread.
   void block_access();
@@ -100,7 +100,7 @@ class SlotPool {
   std::mutex mutex_;  // guards everything below
   std::vector<std::unique_ptr<Slot>> idle_;
   std::unique_ptr<DirtyPageScanner> scanner_;
-  std::vector<PageRange> scratch_;
+  std::vector<ByteRange> scratch_;
 };
 
 /// What the next linear memories made on this thread are for. Wasmtime asks its memory creator for memories

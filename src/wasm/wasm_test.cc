@@ -18,13 +18,13 @@
 #include <string>
 #include <thread>
 
-#include "wasm/dirty_pages.h"
-#include "wasm/engine.h"
-#include "wasm/guest_thread.h"
-#include "wasm/image.h"
-#include "wasm/instance.h"
-#include "wasm/linker.h"
-#include "wasm/module.h"
+#include "sandbox_workers/wasm/dirty_pages.h"
+#include "sandbox_workers/wasm/engine.h"
+#include "sandbox_workers/wasm/guest_thread.h"
+#include "sandbox_workers/wasm/image.h"
+#include "sandbox_workers/wasm/instance.h"
+#include "sandbox_workers/wasm/linker.h"
+#include "sandbox_workers/wasm/module.h"
 
 namespace sw::wasm {
 namespace {
@@ -423,11 +423,11 @@ TEST(Reset, ATinyRunAfterALargeOneTouchesAsFewPagesAsBefore) {
     const auto tiny = find<void()>(*guest, "tiny");
     const auto touched = [&] {
       EXPECT_TRUE(guest->instance->call(tiny).ok());
-      std::vector<PageRange> ranges;
+      std::vector<ByteRange> ranges;
       EXPECT_TRUE(guest->instance->dirty_pages(ranges).ok());
       EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kKept);
       std::size_t pages = 0;
-      for (const PageRange& range : ranges) pages += (range.end - range.begin) / kPageBytes;
+      for (const ByteRange& range : ranges) pages += (range.end - range.begin) / kPageBytes;
       return pages;
     };
     EXPECT_EQ(touched(), 1u);
@@ -441,14 +441,14 @@ TEST(Reset, PagesThatNoRunChangesAnyMoreAreGivenBackInTheEnd) {
   on_guest_thread([] {
     auto guest = make_guest(kCounter, {.with_image = true});
     const auto set = find<void(std::int32_t, std::int32_t)>(*guest, "set");
-    std::vector<PageRange> ranges;
+    std::vector<ByteRange> ranges;
     ASSERT_TRUE(guest->instance->call(set, 70000, 7).ok());
     for (int round = 0; round < 250; ++round) {
       ASSERT_EQ(guest->instance->reset().verdict, KeepVerdict::kKept);
       ASSERT_TRUE(guest->instance->call(set, 16, round).ok());
     }
     ASSERT_TRUE(guest->instance->dirty_pages(ranges).ok());
-    EXPECT_THAT(ranges, ElementsAre(PageRange{0, kPageBytes}));
+    EXPECT_THAT(ranges, ElementsAre(ByteRange{0, kPageBytes}));
   });
 }
 
@@ -592,17 +592,17 @@ struct Mapping {
   Mapping& operator=(const Mapping&) = delete;
 };
 
-std::vector<PageRange> scan(DirtyMethod method, const Mapping& mapping) {
-  std::vector<PageRange> ranges;
+std::vector<ByteRange> scan(DirtyMethod method, const Mapping& mapping) {
+  std::vector<ByteRange> ranges;
   auto scanner = DirtyPageScanner::create(method);
   EXPECT_TRUE(scanner.ok() && (*scanner)->scan(mapping.memory, mapping.image->bytes(), ranges).ok());
   return ranges;
 }
 
-bool covers(const std::vector<PageRange>& outer, const std::vector<PageRange>& inner) {
-  return std::ranges::all_of(inner, [&](const PageRange& range) {
+bool covers(const std::vector<ByteRange>& outer, const std::vector<ByteRange>& inner) {
+  return std::ranges::all_of(inner, [&](const ByteRange& range) {
     return std::ranges::any_of(outer,
-                               [&](const PageRange& o) { return o.begin <= range.begin && range.end <= o.end; });
+                               [&](const ByteRange& o) { return o.begin <= range.begin && range.end <= o.end; });
   });
 }
 
@@ -650,7 +650,7 @@ TEST(DirtyPages, MoreRangesThanOneRequestHolds) {
   auto* base = static_cast<std::byte*>(
       ::mmap(nullptr, content.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE, image->fd(), 0));
   for (std::size_t page = 0; page < 4096; page += 2) base[page * kPageBytes] = std::byte{1};
-  std::vector<PageRange> ranges;
+  std::vector<ByteRange> ranges;
   ASSERT_TRUE(DirtyPageScanner::create()->scan({base, content.size()}, image->bytes(), ranges).ok());
   EXPECT_EQ(ranges.size(), 2048u);
   ::munmap(base, content.size());

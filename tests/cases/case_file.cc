@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/files.h"
+#include "sandbox_workers/base/files.h"
 
 namespace sw::cases {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::cases {
 

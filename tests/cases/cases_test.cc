@@ -11,10 +11,11 @@
 
 #include "cases/case_file.h"
 #include "cli/units.h"
-#include "engine/all_languages.h"
-#include "engine/engine.h"
+#include "engine/embedded_engine.h"
 #include "engine/result_json.h"
-#include "wasm/guest_thread.h"
+#include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/engine/machine.h"
+#include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw::cases {
 namespace {
@@ -22,28 +23,22 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Made once per process: engines are slow to load.
-struct Machine {
-  std::unique_ptr<wasm::Engine> wasm = wasm::Engine::create({}).value();
-  engine::ArtifactCache cache = engine::ArtifactCache::open(engine::default_cache_folder()).value();
-  engine::Watchdog watchdog;
-  wasi::SystemClocks clocks;
-  std::map<std::string, std::shared_ptr<engine::Engine>> engines;
+struct Engines {
+  std::unique_ptr<engine::Machine> machine = engine::Machine::create().value();
+  std::map<std::string, std::shared_ptr<engine::EmbeddedEngine>> engines;
 
-  engine::Environment environment() { return {*wasm, cache, watchdog, clocks}; }
-
-  Result<std::shared_ptr<engine::Engine>> engine_of(const std::string& language) {
+  Result<std::shared_ptr<engine::EmbeddedEngine>> engine_of(const std::string& language) {
     auto& engine = engines[language];
     if (!engine) {
       SW_TRY(auto found, engine::find_language(language));
-      SW_TRY(engine,
-             engine::Engine::load(environment(), std::move(found), [](std::string_view, std::chrono::seconds) {}));
+      SW_TRY(engine, engine::EmbeddedEngine::load(machine->environment(), std::move(found), engine::no_progress));
     }
     return engine;
   }
 };
 
-Machine& machine() {
-  static Machine the_machine;
+Engines& engines() {
+  static Engines the_machine;
   return the_machine;
 }
 
@@ -128,9 +123,9 @@ void expect_error(const Step& step, const engine::Outcome& outcome) {
 
 class Case : public ::testing::TestWithParam<fs::path> {
  protected:
-  void run_step(engine::Engine& engine, const Step& step) {
+  void run_step(engine::EmbeddedEngine& engine, const Step& step) {
     for (const Section& file : step.before) {
-      wasi::FileSystem files(wasi::standard_layout().build(), machine().clocks);
+      wasi::FileSystem files(wasi::standard_layout().build(), engines().machine->clocks());
       files.mount(wasi::kWorkspaceMount, workspace_);
       ASSERT_EQ(files.write_file("/workspace/" + file.words.at(0), as_bytes(file.body)), wasi::Errno::kSuccess);
     }
@@ -148,7 +143,7 @@ class Case : public ::testing::TestWithParam<fs::path> {
       result = (*fresh)->execute(request, sink);
       (*fresh)->finish();
     } else {
-      if (!session_ || !session_->usable()) {
+      if (!session_ || session_->invalid()) {
         auto started = engine.start_session();
         ASSERT_TRUE(started.ok()) << started.error().message;
         session_ = *std::move(started);
@@ -174,7 +169,7 @@ class Case : public ::testing::TestWithParam<fs::path> {
       EXPECT_EQ(engine::ending_name(outcome.ending), ending->words.at(0));
     }
     if (const Section* file = step.find("file")) {
-      wasi::FileSystem files(wasi::standard_layout().build(), machine().clocks);
+      wasi::FileSystem files(wasi::standard_layout().build(), engines().machine->clocks());
       files.mount(wasi::kWorkspaceMount, workspace_);
       const auto content = files.read_file("/workspace/" + file->words.at(0));
       ASSERT_TRUE(content.ok()) << "no such file";
@@ -183,16 +178,16 @@ class Case : public ::testing::TestWithParam<fs::path> {
   }
 
   std::shared_ptr<wasi::Tree> workspace_ =
-      std::make_shared<wasi::Tree>(wasi::TreeLimits{}, machine().clocks.realtime_ns());
+      std::make_shared<wasi::Tree>(wasi::TreeLimits{}, engines().machine->clocks().realtime_ns());
   std::unique_ptr<engine::Session> session_;
 };
 
 TEST_P(Case, GivesTheRightAnswer) {
   const auto file = read_case(GetParam());
   ASSERT_TRUE(file.ok()) << file.error().message;
-  const auto engine = machine().engine_of(file->language);
+  const auto engine = engines().engine_of(file->language);
   ASSERT_TRUE(engine.ok()) << engine.error().message;
-  const auto ran = wasm::run_on_guest_thread(machine().wasm->options(), [&] {
+  const auto ran = (*engine)->on_guest_thread([&] {
     int number = 0;
     for (const Step& step : file->steps) {
       SCOPED_TRACE(

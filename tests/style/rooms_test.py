@@ -13,15 +13,20 @@ import unittest
 ROOT = pathlib.Path(sys.argv.pop(1))
 
 # Lowest first: a room may include itself and those before it.
-ROOMS = ["base", "storage", "snapshot", "object", "wasm", "wasi", "engine", "interpreter", "sandbox", "cli"]
+ROOMS = ["base", "storage", "snapshot", "object", "wasm", "wasi", "workspace", "engine", "interpreter", "sandbox", "cli"]
 # Foreign headers and the one room that may include them.
 FOREIGN = {"sqlite3.h": "storage", "wasmtime.h": "wasm", "wasm.h": "wasm", "wasi.h": "wasm", "wasmtime/": "wasm", "sw_prepare.h": "wasm",
            "zstd.h": "snapshot", "xxhash.h": "snapshot"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
-def complaints(src: pathlib.Path) -> list[str]:
+PUBLIC = "sandbox_workers"
+
+
+def complaints(src: pathlib.Path, include: pathlib.Path | None = None) -> list[str]:
     found = []
+    if include is not None:
+        found += complaints_about_public(include)
     languages = [f.name for f in (src / "engine").iterdir() if f.is_dir()] if (src / "engine").is_dir() else []
     for room in sorted(f.name for f in src.iterdir() if f.is_dir()):
         if room not in ROOMS:
@@ -33,6 +38,11 @@ def complaints(src: pathlib.Path) -> list[str]:
             name = file.relative_to(src)
             for header in INCLUDE.findall(file.read_text(encoding="utf-8")):
                 parts = header.split("/")
+                if parts[0] == PUBLIC:
+                    parts = parts[1:]
+                elif len(name.parts) > 2 and name.parts[0] == "engine" and parts[0] in ROOMS and not is_test(file):
+                    if len(parts) < 3 or parts[0] != "engine":
+                        found.append(f"{name} includes {header}, which is not a public header")
                 if parts[0] in ROOMS and ROOMS.index(parts[0]) > ROOMS.index(room):
                     found.append(f"{name} includes {header}, which stands above it")
                 for foreign, owner in FOREIGN.items():
@@ -44,9 +54,28 @@ def complaints(src: pathlib.Path) -> list[str]:
     return found
 
 
+def is_test(file: pathlib.Path) -> bool:
+    return file.stem.endswith("_test")
+
+
+def complaints_about_public(include: pathlib.Path) -> list[str]:
+    """Public headers include public headers of their own room and those below, and nothing private."""
+    found = []
+    for file in sorted(include.rglob("*.h")):
+        name = file.relative_to(include)
+        room = name.parts[1]
+        for header in INCLUDE.findall(file.read_text(encoding="utf-8")):
+            parts = header.split("/")
+            if parts[0] in ROOMS:
+                found.append(f"{name} includes {header}, which is private")
+            elif parts[0] == PUBLIC and room in ROOMS and ROOMS.index(parts[1]) > ROOMS.index(room):
+                found.append(f"{name} includes {header}, which stands above it")
+    return found
+
+
 class Rooms(unittest.TestCase):
     def test_of_this_repository(self):
-        self.assertEqual(complaints(ROOT / "src"), [])
+        self.assertEqual(complaints(ROOT / "src", ROOT / "include"), [])
 
     def test_each_room_says_what_it_is_for(self):
         for room in (ROOT / "src").iterdir():
@@ -59,12 +88,13 @@ class Rooms(unittest.TestCase):
             "wasi/a.cc": "#include <wasmtime.h>",
             "cli/a.cc": '#  include "wasmtime/store.h"',
             "engine/python/a.cc": '#include "engine/javascript/driver.h"',
+            "engine/python/c.cc": '#include "engine/bake.h"',
             "attic/a.cc": "int x;",
         }
         fine = {
             "wasm/capi.h": "#include <wasmtime.h>",
-            "engine/javascript/driver.h": '#include "base/result.h"',
-            "engine/python/b.cc": '#include "engine/python/driver.h"',
+            "engine/javascript/driver.h": '#include "sandbox_workers/base/result.h"',
+            "engine/python/b.cc": '#include "engine/python/driver.h"\n#include "sandbox_workers/wasm/linker.h"',
         }
         with tempfile.TemporaryDirectory() as folder:
             src = pathlib.Path(folder)

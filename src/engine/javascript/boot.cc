@@ -107,8 +107,7 @@ Result<void> JavaScriptGuest::leave_room() {
 
 Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {
   std::string source = "(function (host) { 'use strict';\n";
-  SW_TRY(const auto files, driver_files(manifest_));
-  for (const auto& [name, content] : files) source.append(content).append("\n");
+  for (const auto& [name, content] : manifest_.drivers) source.append(content).append("\n");
   source += "})";
   SW_TRY(const Value function, js_.evaluate_without_source(source, kDriverFile));
   if (function == Value::exception()) return driver_failed("the driver");

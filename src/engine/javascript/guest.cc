@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "engine/javascript/text.h"
-#include "wasi/calls.h"
+#include "sandbox_workers/wasi/calls.h"
 
 namespace sw::engine::javascript {
 

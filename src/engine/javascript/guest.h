@@ -17,7 +17,7 @@
 #include "engine/javascript/internals.h"
 #include "engine/javascript/quickjs.h"
 #include "engine/javascript/time_zone.h"
-#include "engine/language.h"
+#include "sandbox_workers/engine/language.h"
 
 namespace sw::engine::javascript {
 

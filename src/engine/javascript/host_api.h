@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
 #include "engine/javascript/quickjs.h"
-#include "wasi/errno.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/wasi/errno.h"
 
 namespace sw::engine::javascript {
 

@@ -8,11 +8,11 @@
 #include <array>
 #include <cmath>
 
-#include "base/utf8.h"
 #include "engine/javascript/guest.h"
 #include "engine/javascript/host_api.h"
 #include "engine/javascript/text.h"
-#include "wasi/calls.h"
+#include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/wasi/calls.h"
 
 namespace sw::engine::javascript {
 

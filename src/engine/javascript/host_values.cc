@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <array>
 
-#include "base/utf8.h"
 #include "engine/javascript/guest.h"
 #include "engine/javascript/host_api.h"
 #include "engine/javascript/text.h"
-#include "wasi/random.h"
+#include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/wasi/random.h"
 
 namespace sw::engine::javascript {
 

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "wasi/random.h"
+#include "sandbox_workers/wasi/random.h"
 
 namespace sw::engine::javascript {
 

@@ -16,9 +16,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/result.h"
 #include "engine/javascript/quickjs.h"
-#include "engine/language.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/language.h"
 
 namespace sw::engine::javascript {
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/javascript/javascript.h"
 
-#include "engine/embedded_files.h"
 #include "engine/javascript/guest.h"
 #include "engine/javascript/host_api.h"
 #include "engine/javascript/modules.h"
@@ -62,12 +61,9 @@ class JavaScript final : public Language {
 }  // namespace
 }  // namespace javascript
 
-Result<std::unique_ptr<Language>> make_javascript() {
-  const auto text = find_embedded_file("javascript/manifest.json");
-  if (!text) return Error{ErrorCode::kInternal, "the manifest of JavaScript is not embedded", 0};
-  SW_TRY(Manifest manifest, parse_manifest(*text));
+std::unique_ptr<Language> make_javascript(Manifest manifest) {
   manifest.recipe = SW_BOOT_RECIPE;
-  return std::unique_ptr<Language>(std::make_unique<javascript::JavaScript>(std::move(manifest)));
+  return std::make_unique<javascript::JavaScript>(std::move(manifest));
 }
 
 }  // namespace sw::engine

@@ -4,12 +4,11 @@
 
 #include <memory>
 
-#include "base/result.h"
-#include "engine/language.h"
+#include "sandbox_workers/engine/language.h"
 
 namespace sw::engine {
 
-/// JavaScript: QuickJS-NG, with the driver of engines/javascript.
-Result<std::unique_ptr<Language>> make_javascript();
+/// QuickJS-NG, by the manifest and the driver in engines/javascript.
+std::unique_ptr<Language> make_javascript(Manifest manifest);
 
 }  // namespace sw::engine

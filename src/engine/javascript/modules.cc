@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/sha256.h"
-#include "base/utf8.h"
 #include "engine/javascript/guest.h"
+#include "sandbox_workers/base/sha256.h"
+#include "sandbox_workers/base/utf8.h"
 
 namespace sw::engine::javascript {
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
 #include "engine/javascript/value.h"
-#include "wasm/instance.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/wasm/instance.h"
 
 namespace sw::engine::javascript {
 

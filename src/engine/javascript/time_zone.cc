@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 
-#include "base/files.h"
+#include "sandbox_workers/base/files.h"
 
 namespace sw::engine::javascript {
 

@@ -8,9 +8,9 @@
 
 #include <cstdint>
 
-#include "base/result.h"
-#include "engine/language.h"
-#include "wasm/memory_view.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/language.h"
+#include "sandbox_workers/wasm/memory_view.h"
 
 namespace sw::engine {
 

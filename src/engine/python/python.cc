@@ -4,17 +4,15 @@
 
 #include <utility>
 
-#include "base/files.h"
-#include "engine/embedded_files.h"
 #include "engine/python/python_guest.h"
-#include "wasi/archive.h"
-#include "wasi/layout.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/wasi/archive.h"
+#include "sandbox_workers/wasi/layout.h"
 
 namespace sw::engine {
 
 namespace {
 
-constexpr char kManifest[] = "python/manifest.json";
 // CPython computes its search path from the program's own place and finds the library here.
 constexpr char kLibraryPath[] = "/usr/local/lib/python315.zip";
 constexpr char kLibraryFile[] = "python-stdlib.zip";
@@ -44,12 +42,9 @@ class Python final : public Language {
 
 }  // namespace
 
-Result<std::unique_ptr<Language>> make_python() {
-  const auto text = find_embedded_file(kManifest);
-  if (!text) return Error{ErrorCode::kInternal, "the manifest of Python is not embedded", 0};
-  SW_TRY(Manifest manifest, parse_manifest(*text));
+std::unique_ptr<Language> make_python(Manifest manifest) {
   manifest.recipe = SW_BOOT_RECIPE;
-  return std::unique_ptr<Language>(std::make_unique<Python>(std::move(manifest)));
+  return std::make_unique<Python>(std::move(manifest));
 }
 
 }  // namespace sw::engine

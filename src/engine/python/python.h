@@ -4,12 +4,11 @@
 
 #include <memory>
 
-#include "base/result.h"
-#include "engine/language.h"
+#include "sandbox_workers/engine/language.h"
 
 namespace sw::engine {
 
-/// CPython. Errors: kInvalidArgument when the embedded manifest is wrong, which is our bug.
-Result<std::unique_ptr<Language>> make_python();
+/// CPython, by the manifest in engines/python.
+std::unique_ptr<Language> make_python(Manifest manifest);
 
 }  // namespace sw::engine

@@ -97,8 +97,7 @@ Result<void> PythonGuest::boot(BakeFacts& facts) {
   SW_TRY(const auto initialize, instance().function<void()>("_initialize"));
   SW_CHECK_OK(instance().call(initialize));
   SW_CHECK_OK(find_entry_points());
-  SW_TRY(const auto files, driver_files(manifest_));
-  SW_TRY(const std::int32_t status, turn(boot_source(files, manifest_.imports)));
+  SW_TRY(const std::int32_t status, turn(boot_source(manifest_.drivers, manifest_.imports)));
   if (status != 0) {
     return Error{ErrorCode::kInternal, fmt::format("the driver did not load (status {})", status), 0};
   }

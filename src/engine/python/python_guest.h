@@ -12,10 +12,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
-#include "engine/language.h"
 #include "engine/python/interrupt.h"
-#include "wasm/linker.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/language.h"
+#include "sandbox_workers/wasm/linker.h"
 
 namespace sw::engine {
 

@@ -84,8 +84,7 @@ std::string cell_request(const RunRequest& request, std::string_view file_name, 
   return std::move(writer).take();
 }
 
-std::string boot_source(const std::vector<std::pair<std::string, std::string_view>>& files,
-                        const std::vector<std::string>& imports) {
+std::string boot_source(const std::vector<DriverFile>& files, const std::vector<std::string>& imports) {
   std::string boot = "b''";
   std::string others;
   for (const auto& [path, content] : files) {

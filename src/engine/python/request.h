@@ -7,10 +7,10 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "engine/outcome.h"
+#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/engine/outcome.h"
 
 namespace sw::engine {
 
@@ -24,7 +24,6 @@ struct CellFlags {
 std::string cell_request(const RunRequest& request, std::string_view file_name, const CellFlags& flags);
 
 /// Python source that runs the driver's boot.py with the other files at hand. `files` are paths and contents.
-std::string boot_source(const std::vector<std::pair<std::string, std::string_view>>& files,
-                        const std::vector<std::string>& imports);
+std::string boot_source(const std::vector<DriverFile>& files, const std::vector<std::string>& imports);
 
 }  // namespace sw::engine

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/result.h"
-#include "wasm/memory_view.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/wasm/memory_view.h"
 
 namespace sw::engine {
 

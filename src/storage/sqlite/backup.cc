@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/files.h"
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/unique_fd.h"
 #include "storage/sqlite/catalog.h"
 #include "storage/sqlite/data_folder.h"
 #include "storage/sqlite/object_file.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::storage {
 

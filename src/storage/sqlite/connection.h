@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/files.h"
-#include "base/result.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

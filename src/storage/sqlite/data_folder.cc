@@ -14,7 +14,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/files.h"
+#include "sandbox_workers/base/files.h"
 
 namespace sw::storage {
 namespace fs = std::filesystem;

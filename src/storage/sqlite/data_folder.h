@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/result.h"
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/base/unique_fd.h"
 
 namespace sw::storage {
 

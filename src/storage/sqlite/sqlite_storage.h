@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
+#include "sandbox_workers/base/result.h"
 #include "storage/storage.h"
 
 namespace sw::storage {

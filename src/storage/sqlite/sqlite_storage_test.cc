@@ -17,7 +17,7 @@
 #include <random>
 #include <sstream>
 
-#include "base/unique_fd.h"
+#include "sandbox_workers/base/unique_fd.h"
 #include "storage/sqlite/backup.h"
 #include "storage/sqlite/connection.h"
 #include "storage/sqlite/data_folder.h"

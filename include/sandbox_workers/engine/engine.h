@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The engine contract: what stands behind a language. An engine runs code once (`run`), and, if it has sessions,
+// cell after cell in an instance whose memory can be saved and started from again. Nothing here needs Wasm: an
+// engine may be a few lines of C++. Those that embed a Wasm interpreter get sessions, images, limits and stopping
+// from embedded_interpreter.h.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox_workers/base/byte_range.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/wasi/streams.h"
+#include "sandbox_workers/workspace/workspace.h"
+
+namespace sw::engine {
+
+/// What an engine says of itself. All but `fuel` and `memory_bytes` is informational.
+struct EngineLimits {
+  /// Units of the meter one run may use (a unit is a microsecond of CPU time); 0: not metered.
+  std::uint64_t fuel = 0;
+  std::uint64_t memory_bytes = 0;  ///< > 0
+  std::uint64_t code_bytes = 65'536;
+  std::uint64_t request_bytes = 98'304;
+};
+
+struct EngineInfo {
+  std::string language;     ///< reported as `language`: "python"
+  std::string engine_name;  ///< for people; reported as `engine`
+  /// Identity of the exact engine: a snapshot is restored only into the build that took it.
+  std::string build;
+  EngineLimits limits;
+};
+
+/// What an engine returns from `run` or `execute` when a limit ended the run and it has no outcome of its own to
+/// give. Any other Error is a failure of the engine.
+Error ExecutionLimitError(std::string message);
+bool is_execution_limit(const Error& error);
+
+/// The outcome that stands for an Error of the engine: ExecutionLimitError or EngineError, and at most 2048
+/// characters of its message.
+Outcome engine_error_outcome(const Error& error);
+
+/// How a session instance begins.
+struct SessionOptions {
+  /// The files of the sandbox; the same object for the instance's life.
+  std::shared_ptr<Workspace> workspace;
+  std::string cwd = "/workspace";
+  /// Called on the running thread when the guest changes directory in the midst of a run. May be empty: what
+  /// counts is SessionOutcome::cwd.
+  std::function<void(std::string_view)> on_cwd_change = {};
+};
+
+using SessionOutcome = Outcome;
+
+/// A memory at rest, to be saved. The views are of the live instance and last until its next cell.
+struct SessionSnapshot {
+  BytesView memory;  ///< a multiple of 4096 bytes, at most 4 GiB
+  /// What every instance of this build begins with; zeros follow it. May be empty.
+  BytesView base;
+  /// Whatever may differ from `base`. May say too much, not too little.
+  std::vector<ByteRange> changed;
+  /// Anything else the engine wants back on restore: a handle, open files, counters. Small.
+  Bytes extra;
+};
+
+/// A saved memory, for an instance that goes on from it.
+class SnapshotSource {
+ public:
+  virtual ~SnapshotSource() = default;
+  /// Size of the memory when it was saved.
+  virtual std::uint64_t memory_bytes() const = 0;
+  /// Writes the saved bytes into `memory`, which holds `base` (the SessionSnapshot's) and zeros after it. Returns
+  /// SessionSnapshot::extra, which stays valid until `restore` returns.
+  /// Errors: kCorrupt when what is stored is damaged; then `memory` must not be used.
+  virtual Result<BytesView> fill(std::span<std::byte> memory, BytesView base) = 0;
+};
+
+/// One interpreter that goes on from cell to cell. Its destructor releases what it holds.
+/// Threads: one at a time, within Engine::on_guest_thread.
+class SessionInstance {
+ public:
+  virtual ~SessionInstance() = default;
+
+  /// True once this instance must never be used or saved again. Stays true.
+  virtual bool invalid() const = 0;
+
+  /// Runs one cell. What the code did wrong, and limits it met, are part of the outcome; an Error is a fault of
+  /// the host, and the instance is dropped. Calling it on an invalid instance is an Error.
+  virtual Result<SessionOutcome> execute(const RunRequest& request, wasi::OutputSink& output) = 0;
+
+  /// False while there is state that a snapshot would not hold, and once invalid.
+  virtual bool can_snapshot() const = 0;
+  virtual Result<SessionSnapshot> snapshot() = 0;
+};
+
+/// Threads: any.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual const EngineInfo& info() const = 0;
+
+  /// Runs code in a guest of its own, of which nothing remains. Within `on_guest_thread`.
+  virtual Result<Outcome> run(const RunRequest& request, wasi::OutputSink& output) = 0;
+
+  /// Whether there are code contexts: `boot` and `restore` work.
+  virtual bool has_sessions() const { return false; }
+  /// A fresh instance. Within `on_guest_thread`.
+  virtual Result<std::unique_ptr<SessionInstance>> boot(const SessionOptions& options);
+  /// An instance that goes on from a snapshot of this build. Variables, open files and half-consumed generators
+  /// are as they were; random generators differ from those of every other instance. Within `on_guest_thread`.
+  virtual Result<std::unique_ptr<SessionInstance>> restore(const SessionOptions& options, SnapshotSource& source);
+
+  /// Runs `body` on a thread that has what guests need (a large stack, say), and waits for it.
+  virtual Result<void> on_guest_thread(const std::function<void()>& body);
+};
+
+}  // namespace sw::engine

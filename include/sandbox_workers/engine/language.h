@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a language must provide so that the rest of this room can bake, run, stop and reset it. One sub-folder
+// per language implements these two classes and knows nothing of the others.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/wasi/layout.h"
+#include "sandbox_workers/wasi/wasi.h"
+#include "sandbox_workers/wasm/instance.h"
+#include "sandbox_workers/wasm/linker.h"
+
+namespace sw::engine {
+
+/// What a guest's driver answers for one cell.
+struct Reply {
+  std::optional<Value> value;
+  std::optional<GuestError> error;
+  std::optional<std::int32_t> exit_code;
+  std::string cwd;
+};
+
+/// More than the longest error's texts need, each character escaped. Parsing takes time and memory of the host,
+/// which no limit of the run can end.
+inline constexpr std::size_t kReplyHeadBytesMax = std::size_t{32} << 20;
+
+/// Parses a driver's answer: one line of JSON,
+///   {"value": "text" | "json" | null, "error": {"name", "message", "traceback", "lineNumber"?} | null,
+///    "exit": number | null, "cwd": "…"}
+/// (absent counts as null), a line feed, and then the value's own text or JSON up to the end.
+/// Trust: the guest wrote it. Errors: kCorrupt, also when the line is longer than kReplyHeadBytesMax.
+Result<Reply> parse_reply(std::string_view answer);
+
+/// Is this one JSON value, and not nested so deeply that it endangers those who read it?
+bool is_plain_json(std::string_view text);
+
+/// Numbers found out at bake that a guest started from the image needs again (addresses, offsets).
+using BakeFacts = std::map<std::string, std::uint64_t, std::less<>>;
+
+/// One interpreter: the host's side of an instance. `instance` is set before any of the hooks is called.
+/// Threads: one at a time, except soft_stop.
+class Guest : public wasm::HostState {
+ public:
+  Guest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks);
+
+  wasi::Wasi& wasi() { return wasi_; }
+  wasm::Instance& instance() const { return *instance_; }
+  void set_instance(wasm::Instance& instance) { instance_ = &instance; }
+
+  /// At bake only: takes an instance whose memory holds its data segments to an interpreter with the driver
+  /// loaded, the common modules imported and the usual paths warmed up. Puts into `facts` what `bind` needs.
+  virtual Result<void> boot(BakeFacts& facts) = 0;
+
+  /// Finds the entry points. After boot, and after every instantiation from the image.
+  virtual Result<void> bind(const BakeFacts& facts) = 0;
+
+  /// Called before the first cell of a fresh or restored interpreter: random generators, clocks.
+  virtual Result<void> after_restore() { return {}; }
+
+  /// Runs one cell. An error raised by the code is part of the reply; an Error means that the guest trapped,
+  /// was stopped, called proc_exit, or that the host failed.
+  virtual Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) = 0;
+
+  /// Runs exit handlers, when the interpreter will not be used again. Output goes where the last cell's went.
+  virtual Result<void> finish() { return {}; }
+
+  /// Asks the cell in progress to stop, from another thread. Must not block.
+  virtual void soft_stop() = 0;
+  /// Before a cell: forgets a request that came when the cell before had ended already.
+  virtual void forget_stop() {}
+
+  /// Does this error mean that the guest ran out of memory?
+  virtual bool is_out_of_memory(const GuestError& error) const = 0;
+
+ private:
+  wasi::Wasi wasi_;
+  wasm::Instance* instance_ = nullptr;
+};
+
+/// A language: makes guests. Immutable and thread-safe.
+class Language {
+ public:
+  virtual ~Language() = default;
+
+  const Manifest& manifest() const { return manifest_; }
+
+  /// The read-only files its guests see. `package` is the folder with the package's files.
+  virtual Result<std::shared_ptr<const wasi::Layout>> make_layout(const std::filesystem::path& package) const = 0;
+
+  /// Defines the imports beyond WASI; host functions find their Guest in Caller::host().
+  virtual Result<void> add_imports(wasm::Linker& linker) const = 0;
+
+  virtual std::unique_ptr<Guest> make_guest(std::shared_ptr<const wasi::Layout> layout,
+                                            const wasi::Clocks& clocks) const = 0;
+
+ protected:
+  explicit Language(Manifest manifest) : manifest_(std::move(manifest)) {}
+
+ private:
+  Manifest manifest_;
+};
+
+}  // namespace sw::engine

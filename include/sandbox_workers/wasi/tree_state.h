@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What is in a tree at one moment: to see later what changed, and to put it back. Contents are shared with the
+// tree, not copied, until one of the two writes.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sandbox_workers/wasi/tree.h"
+
+namespace sw::wasi {
+
+struct Change {
+  enum class Kind : std::uint8_t { kCreated, kModified, kRemoved };
+  Kind kind = Kind::kModified;
+  FileType type = FileType::kRegularFile;  ///< what is there now; of kRemoved, what was
+  std::string path;                        ///< relative to the tree's root
+  bool operator==(const Change&) const = default;
+};
+
+class TreeState {
+ public:
+  struct Entry {
+    FileType type = FileType::kUnknown;
+    SharedBytes bytes;   ///< of a file
+    std::string target;  ///< of a link
+    Timestamps times;
+  };
+  using Entries = std::map<std::string, Entry>;
+
+  TreeState() = default;
+  static TreeState of(const Tree& tree);
+
+  const Entries& entries() const { return entries_; }
+  Entries& entries() { return entries_; }
+
+  /// What differs in `after`, by path. A file written to with the bytes it had is the same; times do not count.
+  std::vector<Change> changes_to(const TreeState& after) const;
+
+  /// Makes the tree as it was. Nodes that are still there keep their identity, so files that are open stay so.
+  /// Errors: kNospc and such when limits were lowered meanwhile.
+  Errno restore(Tree& tree, std::uint64_t now_ns) const;
+
+ private:
+  Entries entries_;
+};
+
+}  // namespace sw::wasi

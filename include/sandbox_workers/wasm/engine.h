@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "sandbox_workers/base/result.h"
+
+namespace sw::wasm {
+
+/// Guest code carries no checks that measure or stop it: they cost 30 to 56 % of guest speed. Deadlines are
+/// watched from outside (see Instance::stop).
+struct EngineOptions {
+  /// Bytes of native stack a guest may use before it traps with kGuestStackOverflow. The calling thread's
+  /// own stack must be larger by kHostStackReserve; Instance::call refuses otherwise. 128 MiB lets CPython
+  /// free a list nested 200,000 deep.
+  std::size_t stack_bytes_max = std::size_t{128} << 20;
+};
+
+/// Room left below the guest for host functions and signal handlers.
+inline constexpr std::size_t kHostStackReserve = std::size_t{8} << 20;
+
+/// Wasmtime's compiler and runtime with one set of options. Shared by all threads; make one per process.
+class Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> create(const EngineOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const EngineOptions& options() const { return options_; }
+
+  /// Names everything that native code made by this engine depends on: Wasmtime's version, the compile
+  /// settings, the CPU's features. Code compiled under one fingerprint runs under the same one only.
+  std::string fingerprint() const;
+
+  struct State;
+  State& state() { return *state_; }
+
+ private:
+  explicit Engine(const EngineOptions& options);
+  EngineOptions options_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sw::wasm

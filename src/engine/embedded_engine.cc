@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/embedded_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/bake.h"
+#include "sandbox_workers/wasm/guest_thread.h"
+
+namespace sw::engine {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Each holds the pages it has ever written: about as many as run at once are worth keeping.
+constexpr std::size_t kIdleMax = 16;
+
+std::uint64_t folder_bytes(const Result<fs::path>& folder) {
+  if (!folder.ok()) return 0;
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(*folder, error)) bytes += entry.file_size(error);
+  return bytes;
+}
+
+}  // namespace
+
+EmbeddedEngine::EmbeddedEngine(const Environment& environment, std::unique_ptr<Language> language,
+                               std::string build)
+    : environment_(environment), language_(std::move(language)) {
+  const Manifest& about = manifest();
+  info_ = {.language = about.language,
+           .engine_name = about.engine,
+           .build = std::move(build),
+           .limits = {.fuel = 0,
+                      .memory_bytes = about.memory_bytes_max,
+                      .code_bytes = kCodeBytesMax,
+                      .request_bytes = EngineLimits{}.request_bytes}};
+}
+
+Result<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::load(const Environment& environment,
+                                                             std::unique_ptr<Language> language,
+                                                             const Progress& progress) {
+  SW_TRY(ArtifactNames names, artifact_names(environment.wasm, language->manifest()));
+  SW_TRY(Baked baked, bake(environment, *language, names, progress));
+  std::shared_ptr<EmbeddedEngine> engine(
+      new EmbeddedEngine(environment, std::move(language), std::move(names.image)));
+  SW_TRY(engine->layout_, engine->language_->make_layout(baked.package));
+  SW_TRY(const wasm::Linker linker, make_linker(environment, *engine->language_));
+  engine->image_ = baked.image;
+  engine->facts_ = std::move(baked.facts);
+  SW_TRY(engine->pre_,
+         wasm::InstancePre::create(environment.wasm, linker, baked.code, baked.state_facts, baked.image));
+  return engine;
+}
+
+BakeStatus EmbeddedEngine::status(const Environment& environment, const Language& language) {
+  BakeStatus status;
+  const auto names = artifact_names(environment.wasm, language.manifest());
+  if (!names.ok()) return status;
+  const auto image = environment.cache.find(names->image);
+  status.build = names->image;
+  status.package_bytes = folder_bytes(environment.cache.find(names->package));
+  status.code_bytes = folder_bytes(environment.cache.find(names->code));
+  status.image_bytes = folder_bytes(image);
+  status.baked = image.ok() && status.code_bytes != 0 && status.package_bytes != 0;
+  return status;
+}
+
+Result<EmbeddedEngine::Parts> EmbeddedEngine::instantiate(std::uint64_t memory_bytes_max) {
+  auto guest = language_->make_guest(layout_, environment_.clocks);
+  SW_TRY(auto instance, pre_->instantiate(*guest, {.memory_bytes_max = memory_bytes_max}));
+  guest->set_instance(*instance);
+  SW_CHECK_OK(guest->bind(facts_));
+  return Parts{std::move(guest), std::move(instance)};
+}
+
+Result<std::unique_ptr<Session>> EmbeddedEngine::start_session() {
+  SW_TRY(Parts parts, instantiate(manifest().memory_bytes_max));
+  return Session::create(std::move(parts.guest), std::move(parts.instance), environment_.watchdog);
+}
+
+Result<std::unique_ptr<SessionInstance>> EmbeddedEngine::boot(const SessionOptions& /*options*/) {
+  SW_TRY(auto session, start_session());
+  return std::unique_ptr<SessionInstance>(std::move(session));
+}
+
+Result<std::unique_ptr<SessionInstance>> EmbeddedEngine::restore(const SessionOptions& options,
+                                                                 SnapshotSource& source) {
+  SW_TRY(Parts parts, instantiate(std::max(manifest().memory_bytes_max, source.memory_bytes())));
+  SW_TRY(auto session, Session::restore(std::move(parts.guest), std::move(parts.instance), environment_.watchdog,
+                                        options, source));
+  return std::unique_ptr<SessionInstance>(std::move(session));
+}
+
+Result<void> EmbeddedEngine::on_guest_thread(const std::function<void()>& body) {
+  return wasm::run_on_guest_thread(environment_.wasm.options(), body);
+}
+
+Result<std::unique_ptr<Session>> EmbeddedEngine::take_idle() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Session> session = std::move(idle_.back());
+      idle_.pop_back();
+      return session;
+    }
+  }
+  return start_session();
+}
+
+Result<Outcome> EmbeddedEngine::run(const RunRequest& request, wasi::OutputSink& output) {
+  SW_TRY(auto session, take_idle());
+  auto outcome = session->execute(request, output);
+  session->finish();
+  const wasm::ResetStats stats = session->reset();
+  if (outcome.ok()) outcome->usage.pages_written = stats.pages_put_back;
+  if (stats.verdict == wasm::KeepVerdict::kKept) {
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() < kIdleMax) idle_.push_back(std::move(session));
+  }
+  return outcome;
+}
+
+}  // namespace sw::engine

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A language that is an embedded Wasm interpreter, ready to run: its code compiled, its image mapped. Baked on
+// first use and cached.
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/artifact_cache.h"
+#include "engine/session.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/engine/language.h"
+#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/watchdog.h"
+#include "sandbox_workers/wasi/clocks.h"
+#include "sandbox_workers/wasi/streams.h"
+#include "sandbox_workers/wasm/engine.h"
+#include "sandbox_workers/wasm/image.h"
+#include "sandbox_workers/wasm/instance.h"
+
+namespace sw::engine {
+
+/// What engines share. All of it outlives them.
+struct Environment {
+  wasm::Engine& wasm;
+  const ArtifactCache& cache;
+  Watchdog& watchdog;
+  const wasi::Clocks& clocks;
+};
+
+/// Where a language's artifacts are. Sizes are zero for what does not exist yet.
+struct BakeStatus {
+  std::string build;  ///< names code, image and everything they were made from
+  bool baked = false;
+  std::uint64_t package_bytes = 0;
+  std::uint64_t code_bytes = 0;
+  std::uint64_t image_bytes = 0;
+};
+
+/// Thread-safe.
+class EmbeddedEngine final : public Engine {
+ public:
+  /// Bakes if need be: fetches the package, compiles it, boots it, runs the driver, writes the image.
+  static Result<std::shared_ptr<EmbeddedEngine>> load(const Environment& environment,
+                                                      std::unique_ptr<Language> language,
+                                                      const Progress& progress);
+  static BakeStatus status(const Environment& environment, const Language& language);
+
+  const Manifest& manifest() const { return language_->manifest(); }
+
+  const EngineInfo& info() const override { return info_; }
+  /// Keeps interpreters between runs and puts their memory back, which is several times faster than making one.
+  Result<Outcome> run(const RunRequest& request, wasi::OutputSink& output) override;
+  bool has_sessions() const override { return true; }
+  Result<std::unique_ptr<SessionInstance>> boot(const SessionOptions& options) override;
+  Result<std::unique_ptr<SessionInstance>> restore(const SessionOptions& options, SnapshotSource& source) override;
+  Result<void> on_guest_thread(const std::function<void()>& body) override;
+
+  /// A fresh interpreter, as the image has it.
+  Result<std::unique_ptr<Session>> start_session();
+
+ private:
+  struct Parts {
+    std::unique_ptr<Guest> guest;
+    std::unique_ptr<wasm::Instance> instance;
+  };
+  Result<Parts> instantiate(std::uint64_t memory_bytes_max);
+  Result<std::unique_ptr<Session>> take_idle();
+
+  EmbeddedEngine(const Environment& environment, std::unique_ptr<Language> language, std::string build);
+
+  Environment environment_;
+  std::unique_ptr<Language> language_;
+  EngineInfo info_;
+  std::shared_ptr<const wasi::Layout> layout_;  // shared with every guest's file system
+  std::shared_ptr<const wasm::Image> image_;    // shared with every slot that maps it
+  std::shared_ptr<wasm::InstancePre> pre_;      // shared with instances
+  BakeFacts facts_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Session>> idle_;  // as new, for `run`; guarded by mutex_
+};
+
+}  // namespace sw::engine
