@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A request and a response as Workers see them, whatever carried them: a call in this process, a socket, a test.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sw::runtime {
+
+/// In order of arrival. Names compare without regard to case.
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+/// The first header of that name.
+std::optional<std::string_view> find_header(const Headers& headers, std::string_view name);
+
+struct Request {
+  std::string method = "GET";
+  std::string path = "/";  ///< without a query
+  Headers headers = {};
+  std::string body = {};
+};
+
+struct Response {
+  int status = 200;
+  Headers headers = {};
+  std::string body = {};
+};
+
+}  // namespace sw::runtime

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a Sandbox and the Interpreters behind its bindings say to each other, protocol version 1.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/wasi/streams.h"
+#include "sandbox_workers/workspace/workspace.h"
+
+namespace sw::runtime {
+
+inline constexpr int kProtocolVersion = 1;
+
+using EnvVars = std::vector<std::pair<std::string, std::string>>;
+
+/// The body of every answer that is not a success.
+struct ErrorBody {
+  std::string code;  ///< "VALIDATION_FAILED", "CONTEXT_NOT_FOUND", …
+  std::string message;
+  std::map<std::string, std::string> context = {};
+  int status = 500;
+  std::string operation = {};  ///< "file.read", …; empty: none
+};
+
+/// What is stored of a context's memory, for people and for the Sandbox's registry.
+struct SnapshotInfo {
+  std::string build;
+  std::uint64_t pages = 0;         ///< of 4 KiB that differ from the image
+  std::uint64_t bytes = 0;         ///< pages * 4096
+  std::uint64_t stored_bytes = 0;  ///< what they take in the storage
+  std::int64_t taken_at_ms = 0;    ///< since the epoch
+  bool stale = false;              ///< the memory has moved on since, and could not be saved
+};
+
+/// Whose memory a run began with.
+enum class ContextState : std::uint8_t { kLive, kRestored, kFresh };
+
+struct ExecuteArgs {
+  std::string context_id;
+  std::string code;
+  EnvVars env;                  ///< merged already
+  WorkspaceManifest workspace;  ///< what the Sandbox has
+  /// How many runs of the context the Sandbox knows of. An Interpreter that is one ahead (its answer was lost)
+  /// takes that run back, so that files and memory are of the same run again. Absent: not compared.
+  std::optional<std::uint64_t> executions_known;
+  std::string stdin_data;
+  std::vector<std::string> args;
+  engine::RunLimits limits;
+  std::stop_token cancel;
+};
+
+struct ExecuteResponse {
+  engine::Outcome outcome;
+  std::uint64_t executions = 0;  ///< of the context, this one included
+  std::string cwd;
+  ContextState state = ContextState::kFresh;
+  /// Why the memory is fresh, or what is missing from the restored one; empty when there is nothing to say.
+  std::string note;
+  /// Present if this run's memory was saved: time taken by finding, packing and storing what changed.
+  std::optional<double> snapshot_ms;
+  std::uint64_t snapshot_bytes_written = 0;
+  std::optional<SnapshotInfo> snapshot;  ///< what is stored now
+  WorkspaceDiff workspace;
+};
+
+/// Gives the contents of files the Interpreter lacks. Called at most once in a run, on the thread of the run; what
+/// is unknown is left out.
+using GetFiles = std::function<std::vector<WorkspaceFile>(const std::vector<std::string>& paths)>;
+
+template <class T>
+using Answer = std::variant<T, ErrorBody>;
+
+}  // namespace sw::runtime
