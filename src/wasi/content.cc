@@ -101,6 +101,7 @@ Errno FileContent::make_own(std::uint64_t keep) {
 Errno FileContent::write(std::uint64_t offset, BytesView bytes) {
   if (bytes.empty()) return Errno::kSuccess;
   SW_WASI_CHECK(make_own(UINT64_MAX));
+  ++version_;
   return allocating([&] {
     const auto begin = static_cast<std::size_t>(offset);
     if (begin > own_->size()) own_->resize(begin);
@@ -113,6 +114,7 @@ Errno FileContent::write(std::uint64_t offset, BytesView bytes) {
 Errno FileContent::resize(std::uint64_t size) {
   if (size == this->size()) return Errno::kSuccess;
   SW_WASI_CHECK(make_own(size));
+  ++version_;
   return allocating([&] {
     own_->resize(static_cast<std::size_t>(size));
     if (own_->capacity() > 65536 && own_->size() < own_->capacity() / 4) own_->shrink_to_fit();
@@ -120,18 +122,21 @@ Errno FileContent::resize(std::uint64_t size) {
 }
 
 void FileContent::borrow(SharedBytes bytes) {
+  ++version_;
   own_ = nullptr;
   lazy_ = nullptr;
   borrowed_ = std::move(bytes);
 }
 
 void FileContent::borrow(std::shared_ptr<LazyBytes> lazy) {
+  ++version_;
   own_ = nullptr;
   borrowed_ = {};
   lazy_ = std::move(lazy);
 }
 
 void FileContent::adopt(Bytes bytes) {
+  ++version_;
   borrowed_ = {};
   lazy_ = nullptr;
   own_ = std::make_shared<Bytes>(std::move(bytes));

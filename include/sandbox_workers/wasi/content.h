@@ -66,6 +66,8 @@ class FileContent {
   bool borrows(BytesView bytes) const;
   /// The bytes, which stay as they are now for as long as they are held. Copies nothing.
   ErrnoOr<SharedBytes> share() const;
+  /// Another number whenever the bytes may be other bytes than before: what was computed from them is then stale.
+  std::uint64_t version() const { return version_; }
 
  private:
   Errno make_own(std::uint64_t keep);
@@ -74,6 +76,7 @@ class FileContent {
   std::shared_ptr<Bytes> own_;  // written to in place while nobody else holds it
   SharedBytes borrowed_;
   std::shared_ptr<LazyBytes> lazy_;
+  std::uint64_t version_ = 0;
 };
 
 }  // namespace sw::wasi

@@ -8,11 +8,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/content.h"
 #include "sandbox_workers/wasi/tree.h"
 #include "sandbox_workers/wasi/tree_state.h"
@@ -32,19 +36,25 @@ struct WorkspaceManifest {
   std::map<std::string, std::string> files;  ///< path to content_hash
   std::map<std::string, std::string> links;  ///< symbolic links: path to target
   bool disabled = false;                     ///< the sandbox has no files: all access to /workspace is EACCES
+  /// What guests may add up to; absent: what the mirror was made with.
+  std::optional<wasi::TreeLimits> limits = {};
 };
 
 /// What a run did to a workspace.
 struct WorkspaceDiff {
-  std::vector<std::string> dirs;     ///< all of them after the run, sorted
-  std::vector<WorkspaceFile> files;  ///< created, then updated
-  std::vector<std::string> deleted;
+  std::vector<std::string> dirs;             ///< all of them after the run, sorted
+  std::vector<WorkspaceFile> files;          ///< created, then updated (a file that was only touched counts)
+  std::vector<std::string> deleted;          ///< files that are no longer files
   std::map<std::string, std::string> links;  ///< all of them after the run
 };
 
 /// 16 lower-case hexadecimal digits. It tells versions of a file apart; it is no protection against people who
 /// want two files with one hash.
 std::string content_hash(BytesView bytes);
+
+/// What turned `before` into `after`. Contents are compared byte by byte (shared ones by their address), not by
+/// hash.
+WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeState& after);
 
 /// Threads: one at a time.
 class Workspace {
@@ -55,8 +65,39 @@ class Workspace {
   /// The tree itself, which guests' open files point into: it stays the same object.
   const std::shared_ptr<wasi::Tree>& tree() const { return tree_; }
 
+  /// No access to the files: EACCES for guests (through what they have open already, too) and for the operations
+  /// of the host. What keeps two copies alike (manifest, remember, apply_…) works all the same.
+  bool disabled() const { return tree_->disabled(); }
+  void set_disabled(bool on) { tree_->set_disabled(on); }
+
+  /// Hashes are kept with the files: those of unchanged files are not computed again.
+  WorkspaceManifest manifest();
+
+  /// Everything as it is now, sharing the contents: to put it back (TreeState::restore, for which the tree must
+  /// not be disabled), or to learn later what a run did.
+  wasi::TreeState remember() const { return wasi::TreeState::of(*tree_); }
+  WorkspaceDiff changes_since(const wasi::TreeState& before) const { return workspace_diff(before, remember()); }
+
+  /// Makes this a mirror of `manifest`, its flag and limits included, with the contents in `files`; returns the
+  /// files whose content is another, or not there: get them and call again. What stays keeps its identity, so that
+  /// it stays open in guests. Neither limits nor the flag hold it up.
+  /// Errors: kInvalidArgument naming a path that cannot be.
+  Result<std::vector<std::string>> apply_sync(const WorkspaceManifest& manifest,
+                                              std::span<const WorkspaceFile> files, std::uint64_t now_ns);
+
+  /// Takes over what a run did elsewhere. The same promises and errors.
+  Result<void> apply_diff(const WorkspaceDiff& diff, std::uint64_t now_ns);
+
  private:
-  std::shared_ptr<wasi::Tree> tree_;  // shared with the runs
+  struct KnownHash {
+    std::uint64_t version = 0;  // of the content it was computed from
+    std::string hash;
+  };
+  const std::string& hash_of(const wasi::Node& file);
+  void forget_gone_hashes();
+
+  std::shared_ptr<wasi::Tree> tree_;                     // shared with the runs
+  std::unordered_map<std::uint64_t, KnownHash> hashes_;  // by inode
 };
 
 }  // namespace sw

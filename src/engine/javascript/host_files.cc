@@ -224,6 +224,7 @@ Result<Value> fstat(JavaScriptGuest& guest, const Arguments& arguments) {
   const auto file = guest.wasi().descriptors().get(descriptor(arguments));
   if (!file.ok()) return status(file.error());
   if ((*file)->stale) return status(Errno::kStale);
+  if ((*file)->at.tree && (*file)->at.tree->disabled()) return status(Errno::kAcces);
   wasi::Stat found;
   if ((*file)->is_stream()) found.type = wasi::FileType::kCharacterDevice;
   else found = files(guest).stat_of(*(*file)->at.node, (*file)->at.mount);
