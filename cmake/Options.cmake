@@ -6,9 +6,12 @@ option(SW_TESTS "Build the tests" ON)
 option(SW_BENCH "Build the benchmarks" OFF)
 set(SW_SANITIZE "" CACHE STRING "Comma-separated -fsanitize= list (address,undefined or thread)")
 
-add_library(sw_flags INTERFACE)
-target_compile_options(sw_flags INTERFACE
+add_library(sw_warnings INTERFACE)
+target_compile_options(sw_warnings INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Werror)
+# What may see the private headers, too.
+add_library(sw_flags INTERFACE)
+target_link_libraries(sw_flags INTERFACE sw_warnings)
 target_include_directories(sw_flags INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
 
 if(SW_SANITIZE)
