@@ -12,6 +12,7 @@
 
 #include "cli/backup_command.h"
 #include "cli/engines_command.h"
+#include "cli/repl_command.h"
 #include "cli/run_command.h"
 #include "cli/sandbox_command.h"
 #include "cli/units.h"
@@ -73,6 +74,30 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("--data", options.data_folder, "The data folder with --sandbox")->capture_default_str();
 }
 
+/// The options of `repl` as text, before they are checked.
+struct ReplArguments {
+  sw::cli::ReplOptions options;
+  std::string timeout = "none";
+};
+
+Result<int> repl(ReplArguments arguments) {
+  SW_TRY(arguments.options.wall_max, sw::cli::parse_duration(arguments.timeout));
+  return sw::cli::repl_command(arguments.options);
+}
+
+void add_repl_options(CLI::App& command, ReplArguments& arguments) {
+  sw::cli::ReplOptions& options = arguments.options;
+  options.data_folder = sw::cli::default_data_folder();
+  command.add_option("-l,--language", options.language, "Language")->required();
+  command.add_option("--sandbox", options.sandbox,
+                     "Keep files and state in this sandbox; otherwise they end with it");
+  command.add_option("--context", options.context,
+                     "Where to begin; otherwise in the one named after the language");
+  command.add_option("--data", options.data_folder, "The data folder with --sandbox")->capture_default_str();
+  command.add_option("--timeout", arguments.timeout, "Time limit of a cell: 10s, 500ms, 2m, none")
+      ->capture_default_str();
+}
+
 /// `contexts` and `context …`: what is kept in sandboxes.
 struct ContextArguments {
   sw::cli::ContextOptions options;
@@ -120,6 +145,10 @@ int run_program(int argc, char** argv) {
   CLI::App* run_app = app.add_subcommand("run", "Run a program in a fresh sandbox");
   add_run_options(*run_app, run_arguments);
 
+  ReplArguments repl_arguments;
+  CLI::App* repl_app = app.add_subcommand("repl", "Type code cell by cell; what it defines is kept");
+  add_repl_options(*repl_app, repl_arguments);
+
   bool engines_json = false;
   CLI::App* engines_app = app.add_subcommand("engines", "List the languages");
   engines_app->add_flag("--json", engines_json, "As JSON");
@@ -143,6 +172,7 @@ int run_program(int argc, char** argv) {
     return app.exit(problem) == 0 ? 0 : sw::cli::kStatusWrongUse;
   }
   if (run_app->parsed()) return report(run(*run_app, std::move(run_arguments)));
+  if (repl_app->parsed()) return report(repl(std::move(repl_arguments)));
   if (engines_app->parsed()) return report(sw::cli::engines_command(engines_json));
   if (backup_app->parsed()) return report(sw::cli::backup_command(backup_from, backup_to));
   if (bake_app->parsed()) return report(sw::cli::bake_command(bake_languages));

@@ -3,10 +3,7 @@
 #include "cli/run_command.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <stop_token>
@@ -15,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/load_engine.h"
 #include "cli/sandbox_command.h"
+#include "cli/terminal.h"
 #include "engine/result_json.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/all_languages.h"
@@ -29,25 +27,6 @@ namespace fs = std::filesystem;
 
 // The program's input is kept in memory.
 constexpr std::size_t kStdinBytesMax = std::size_t{1} << 30;
-
-/// Passes output on as it is printed.
-class TerminalSink final : public wasi::OutputSink {
- public:
-  wasi::Errno write(wasi::Stream stream, BytesView bytes) override {
-    const int fd = stream == wasi::Stream::kStdout ? STDOUT_FILENO : STDERR_FILENO;
-    while (!bytes.empty()) {
-      const ssize_t put = ::write(fd, bytes.data(), bytes.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return wasi::errno_from_host(errno);
-      bytes = bytes.subspan(static_cast<std::size_t>(put));
-    }
-    return wasi::Errno::kSuccess;
-  }
-
-  int poll_fd(wasi::Stream stream) const override {
-    return stream == wasi::Stream::kStdout ? STDOUT_FILENO : STDERR_FILENO;
-  }
-};
 
 /// A program to run: its text, and how it is called in tracebacks.
 struct Program {
@@ -108,29 +87,6 @@ int status_of(const engine::Outcome& outcome) {
     case engine::Ending::kCrashed: return kStatusGuestError;
   }
   return kStatusHostFault;
-}
-
-void write_text(wasi::OutputSink& sink, wasi::Stream stream, std::string_view text) {
-  (void)sink.write(stream, as_bytes(text));
-}
-
-/// Shows how a run ended, as a REPL would.
-void show(const engine::Outcome& outcome, wasi::OutputSink& sink) {
-  if (outcome.error) {
-    const engine::GuestError& error = *outcome.error;
-    std::string text;
-    for (const std::string& line : error.traceback) text += line + '\n';
-    // Tracebacks of the languages end with, or begin by, saying what the error is; those of limits do not.
-    if (outcome.ending == engine::Ending::kCancelled) text += "sandbox-workers: interrupted\n";
-    else if (text.find(error.name) == std::string::npos)
-      text += fmt::format("{}: {}\n", error.name, error.message);
-    write_text(sink, wasi::Stream::kStderr, text);
-  } else if (outcome.value) {
-    write_text(sink, wasi::Stream::kStdout, outcome.value->text + '\n');
-  }
-  if (outcome.usage.output_truncated) {
-    write_text(sink, wasi::Stream::kStderr, "sandbox-workers: output past the limit was dropped\n");
-  }
 }
 
 /// The folder whose files are under /workspace, loaded; nothing when no folder was named.

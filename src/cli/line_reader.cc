@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/line_reader.h"
+
+#include <histedit.h>
+#include <unistd.h>
+
+#include <clocale>
+#include <cstdio>
+#include <iostream>
+
+namespace sw::cli {
+
+namespace {
+
+constexpr int kHistoryLines = 2000;
+
+class PipeReader final : public LineReader {
+ public:
+  Line read(const std::string& /*prompt*/) override {
+    std::string text;
+    if (!std::getline(std::cin, text)) return {};
+    return {.kind = Kind::kLine, .text = std::move(text)};
+  }
+  bool is_terminal() const override { return false; }
+};
+
+class TerminalReader final : public LineReader {
+ public:
+  explicit TerminalReader(std::filesystem::path history_file)
+      : history_file_(std::move(history_file)),
+        history_(::history_init(), &::history_end),
+        edit_(::el_init("sandbox-workers", stdin, stdout, stderr), &::el_end) {
+    HistEvent event = {};
+    ::history(history_.get(), &event, H_SETSIZE, kHistoryLines);
+    ::history(history_.get(), &event, H_SETUNIQUE, 1);
+    if (!history_file_.empty()) ::history(history_.get(), &event, H_LOAD, history_file_.c_str());
+    ::el_set(edit_.get(), EL_CLIENTDATA, this);
+    ::el_set(edit_.get(), EL_PROMPT, &TerminalReader::prompt_of);
+    ::el_set(edit_.get(), EL_EDITOR, "emacs");
+    ::el_set(edit_.get(), EL_HIST, &::history, history_.get());
+    // While a line is edited Ctrl-C is a key like others, so that nothing has to happen in a signal handler.
+    ::el_set(edit_.get(), EL_SETTY, "-d", "-isig", nullptr);
+    ::el_set(edit_.get(), EL_ADDFN, "sw-interrupt", "Give the line up", &TerminalReader::interrupt);
+    ::el_set(edit_.get(), EL_BIND, "^C", "sw-interrupt", nullptr);
+    ::el_set(edit_.get(), EL_BIND, "^R", "em-inc-search-prev", nullptr);
+    ::el_set(edit_.get(), EL_BIND, "\t", "ed-insert", nullptr);  // code is indented with it
+  }
+
+  ~TerminalReader() override {
+    if (history_file_.empty()) return;
+    std::error_code ignored;
+    std::filesystem::create_directories(history_file_.parent_path(), ignored);
+    HistEvent event = {};
+    ::history(history_.get(), &event, H_SAVE, history_file_.c_str());
+    std::filesystem::permissions(
+        history_file_, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
+  }
+
+  Line read(const std::string& prompt) override {
+    prompt_ = prompt;
+    interrupted_ = false;
+    int length = 0;
+    const char* begin = ::el_gets(edit_.get(), &length);
+    if (interrupted_) {
+      std::fputs("^C\n", stdout);
+      std::fflush(stdout);
+      return {.kind = Kind::kInterrupted, .text = {}};
+    }
+    if (begin == nullptr || length <= 0) return {};
+    std::string text(begin, static_cast<std::size_t>(length));
+    if (text.ends_with('\n')) text.pop_back();
+    if (text.find_first_not_of(" \t") != std::string::npos) {
+      HistEvent event = {};
+      ::history(history_.get(), &event, H_ENTER, text.c_str());
+    }
+    return {.kind = Kind::kLine, .text = std::move(text)};
+  }
+  bool is_terminal() const override { return true; }
+
+ private:
+  static TerminalReader& self_of(EditLine* edit) {
+    void* self = nullptr;
+    ::el_get(edit, EL_CLIENTDATA, &self);
+    return *static_cast<TerminalReader*>(self);
+  }
+  static char* prompt_of(EditLine* edit) { return self_of(edit).prompt_.data(); }
+  static unsigned char interrupt(EditLine* edit, int /*key*/) {
+    self_of(edit).interrupted_ = true;
+    return CC_EOF;
+  }
+
+  std::filesystem::path history_file_;
+  std::unique_ptr<History, decltype(&::history_end)> history_;
+  std::unique_ptr<EditLine, decltype(&::el_end)> edit_;
+  std::string prompt_;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<LineReader> make_line_reader(const std::filesystem::path& history_file) {
+  if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0) return std::make_unique<PipeReader>();
+  // Characters of more than one byte are edited as one.
+  if (std::setlocale(LC_CTYPE, "") == nullptr || MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
+  return std::make_unique<TerminalReader>(history_file);
+}
+
+}  // namespace sw::cli

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/repl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+
+namespace sw::cli {
+
+namespace {
+
+constexpr const char* kHelp =
+    ":files                 the files in /workspace\n"
+    ":contexts              the contexts of the sandbox\n"
+    ":context NAME          go on in another context; a new one begins empty\n"
+    ":fork NAME             make a copy of this context and go on in it\n"
+    ":checkpoint NAME       keep the state of now under a name\n"
+    ":checkpoints           the names\n"
+    ":restore NAME          go back to one\n"
+    ":undo [N]              take back what the last N cells (1) did to memory\n"
+    ":quit                  leave (or Ctrl-D)\n"
+    "Ctrl-C gives up the line, or interrupts the cell that runs; variables are kept.\n";
+
+class Repl {
+ public:
+  Repl(LineReader& lines, ReplTarget& target, std::string context)
+      : lines_(lines), target_(target), context_(std::move(context)) {}
+
+  int run() {
+    if (lines_.is_terminal()) fmt::print("{}. :help lists the commands.\n", target_.language());
+    while (!status_) {
+      const std::optional<std::string> cell = read_cell();
+      if (!cell) break;
+      if (cell->starts_with(':')) obey(*cell);
+      else if (cell->find_first_not_of(" \t\n") != std::string::npos) evaluate(*cell);
+      std::fflush(stdout);
+    }
+    return status_.value_or(0);
+  }
+
+ private:
+  std::string prompt() const {
+    if (context_ == target_.language()) return fmt::format("{}> ", context_);
+    return fmt::format("{}:{}> ", target_.language(), context_);
+  }
+
+  /// Lines until they are a whole cell, or an empty one says that they have to do. nullopt: the end.
+  std::optional<std::string> read_cell() {
+    std::string cell;
+    for (bool first = true;; first = false) {
+      const std::string ask = prompt();
+      const LineReader::Line line = lines_.read(first ? ask : fmt::format("{:>{}}", ". ", ask.size()));
+      switch (line.kind) {
+        case LineReader::Kind::kInterrupted: return "";
+        case LineReader::Kind::kEnd: return first ? std::nullopt : std::optional(cell);
+        case LineReader::Kind::kLine: break;
+      }
+      if (!first) cell += '\n';
+      cell += line.text;
+      if (first && line.text.starts_with(':')) return cell;
+      if (!first && line.text.empty() && lines_.is_terminal()) return cell;
+      if (target_.is_complete(cell)) return cell;
+    }
+  }
+
+  void evaluate(const std::string& cell) {
+    TerminalSink sink;
+    std::optional<InterruptScope> interrupt(std::in_place);
+    const auto ran = target_.run(context_, cell, interrupt->token(), sink);
+    interrupt.reset();
+    if (!ran.ok()) return complain(ran.error());
+    if (!ran->note.empty()) fmt::print(stderr, "sandbox-workers: {}\n", ran->note);
+    show(ran->outcome, sink);
+    if (ran->outcome.ending == engine::Ending::kExited) status_ = ran->outcome.exit_code.value_or(0);
+  }
+
+  void obey(const std::string& line) {
+    const std::size_t space = std::min(line.find_first_of(" \t"), line.size());
+    const std::string command = line.substr(1, space - 1);
+    std::string argument = line.substr(std::min(line.find_first_not_of(" \t", space), line.size()));
+    argument.erase(argument.find_last_not_of(" \t") + 1);
+    const bool wants_name =
+        command == "context" || command == "fork" || command == "checkpoint" || command == "restore";
+    if (wants_name && argument.empty()) {
+      fmt::print(stderr, "sandbox-workers: :{} needs a name\n", command);
+    } else if (command == "help") {
+      fmt::print("{}", kHelp);
+    } else if (command == "quit" || command == "q" || command == "exit") {
+      status_ = 0;
+    } else if (command == "files") {
+      show_files();
+    } else if (command == "contexts") {
+      show_contexts();
+    } else if (command == "context") {
+      context_ = argument;
+    } else if (command == "fork") {
+      if (done(target_.fork(context_, argument))) context_ = argument;
+    } else if (command == "checkpoint") {
+      done(target_.add_checkpoint(context_, argument));
+    } else if (command == "restore") {
+      done(target_.restore_checkpoint(context_, argument));
+    } else if (command == "checkpoints") {
+      show_checkpoints();
+    } else if (command == "undo") {
+      undo(argument);
+    } else {
+      fmt::print(stderr, "sandbox-workers: there is no command :{}; :help lists those there are\n", command);
+    }
+  }
+
+  void undo(const std::string& argument) {
+    std::uint32_t runs = 1;
+    if (!argument.empty()) {
+      const auto [end, problem] = std::from_chars(argument.data(), argument.data() + argument.size(), runs);
+      if (problem != std::errc() || end != argument.data() + argument.size() || runs == 0) {
+        fmt::print(stderr, "sandbox-workers: :undo takes a number of cells, not '{}'\n", argument);
+        return;
+      }
+    }
+    done(target_.undo(context_, runs));
+  }
+
+  void show_files() {
+    const auto files = target_.files();
+    if (!files.ok()) return complain(files.error());
+    for (const ReplTarget::File& file : *files) {
+      if (file.is_folder) fmt::print("{:>10}  {}/\n", "", file.path);
+      else fmt::print("{:>10}  {}\n", file.bytes, file.path);
+    }
+  }
+
+  void show_contexts() {
+    const auto contexts = target_.contexts();
+    if (!contexts.ok()) return complain(contexts.error());
+    for (const ReplTarget::Context& context : *contexts) {
+      fmt::print("{} {:<24} {:<12} {:>6} runs  {}\n", context.id == context_ ? '*' : ' ', context.id,
+                 context.language, context.executions, context.memory);
+    }
+  }
+
+  void show_checkpoints() {
+    const auto labels = target_.checkpoints(context_);
+    if (!labels.ok()) return complain(labels.error());
+    for (const std::string& label : *labels) fmt::print("{}\n", label);
+  }
+
+  bool done(const Result<void>& result) {
+    if (!result.ok()) complain(result.error());
+    return result.ok();
+  }
+  static void complain(const Error& error) { fmt::print(stderr, "sandbox-workers: {}\n", error.message); }
+
+  LineReader& lines_;
+  ReplTarget& target_;
+  std::string context_;
+  std::optional<int> status_;
+};
+
+}  // namespace
+
+int run_repl(LineReader& lines, ReplTarget& target, std::string context) {
+  return Repl(lines, target, std::move(context)).run();
+}
+
+}  // namespace sw::cli

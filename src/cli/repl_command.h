@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "sandbox_workers/base/result.h"
+
+namespace sw::cli {
+
+struct ReplOptions {
+  std::string language;
+  std::string sandbox;  ///< empty: one in memory, which ends with the process
+  std::string context;  ///< empty: the one named after the language
+  std::filesystem::path data_folder;
+  std::chrono::nanoseconds wall_max{};  ///< of a cell; zero: none
+};
+
+/// Returns the exit status.
+Result<int> repl_command(const ReplOptions& options);
+
+}  // namespace sw::cli

@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: The sandbox-workers authors
+# SPDX-License-Identifier: Apache-2.0
+"""`sandbox-workers repl` as people use it: in a terminal, with keys, and from a pipe."""
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+DEADLINE_S = 60
+
+
+class Terminal:
+    """The program behind a pseudo-terminal."""
+
+    def __init__(self, home, *arguments):
+        self.output = ""
+        environment = {**os.environ, "XDG_STATE_HOME": str(home), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(PROGRAM, [PROGRAM, "repl", *arguments], environment)
+
+    def wait_for(self, pattern):
+        """Reads until the pattern is there, and forgets everything up to its end."""
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.output)
+            found = re.search(pattern, plain)
+            if found:
+                self.output = plain[found.end():]
+                return found
+            if time.monotonic() > end:
+                raise AssertionError(f"waited for {pattern!r}, there is {plain!r}")
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    self.output += os.read(self.fd, 65536).decode("utf-8", "replace")
+                except OSError:
+                    raise AssertionError(f"it ended; waited for {pattern!r}, there is {plain!r}") from None
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def cell(self, text, answer):
+        self.type(text + "\r")
+        return self.wait_for(answer)
+
+    def leave(self, keys="\x04"):
+        """Ctrl-D means the end only at a prompt: while a cell runs, the terminal itself reads it."""
+        self.wait_for("> $")
+        self.type(keys)
+        return self.end()
+
+    def end(self):
+        """Its exit status, once it has ended."""
+        deadline = time.monotonic() + DEADLINE_S
+        while time.monotonic() < deadline:
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    os.read(self.fd, 65536)
+                except OSError:
+                    pass
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                os.close(self.fd)
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError("it did not end")
+
+
+class InATerminal(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.home = pathlib.Path(folder.name)
+
+    def test_cells_of_several_lines_wait_for_their_end(self):
+        for language, lines, answer in [
+            ("python", ["def f(n):", "  return n + 1", "", "f(41)"], "42"),
+            ("javascript", ["function f(n) {", "  return n + 1", "}", "f(41)"], "42"),
+        ]:
+            with self.subTest(language=language):
+                terminal = Terminal(self.home, "-l", language)
+                terminal.wait_for(f"{language}> ")
+                for line in lines[:-1]:
+                    terminal.type(line + "\r")
+                    terminal.wait_for(r"(\. |> )$")
+                terminal.cell(lines[-1], rf"\n{answer}\r")
+                self.assertEqual(terminal.leave(), 0)
+
+    def test_ctrl_c_interrupts_the_cell_and_keeps_the_state(self):
+        for language, define, spin, use in [
+            ("python", "x = 41", "print('going'); [None for _ in iter(int, 1)]", "x + 1"),
+            ("javascript", "let x = 41", "console.log('going'); for (;;) x = 41", "x + 1"),
+        ]:
+            with self.subTest(language=language):
+                terminal = Terminal(self.home, "-l", language)
+                terminal.wait_for("> ")
+                terminal.cell(define, "> $")
+                terminal.cell(spin, r"\ngoing\r")
+                terminal.type("\x03")
+                terminal.wait_for("interrupted")
+                terminal.wait_for("> $")
+                terminal.cell(use, r"\n42\r")
+                self.assertEqual(terminal.leave(":quit\r"), 0)
+
+    def test_ctrl_c_gives_up_a_line_and_a_cell_begun(self):
+        terminal = Terminal(self.home, "-l", "python")
+        terminal.wait_for("> ")
+        terminal.type("def broken(:\x03")
+        terminal.wait_for("> $")
+        terminal.type("def f():\r")
+        terminal.wait_for(r"\. $")
+        terminal.type("\x03")
+        terminal.wait_for("> $")
+        terminal.cell("6 * 7", r"\n42\r")
+        self.assertEqual(terminal.leave(), 0)
+
+    def test_history_comes_back_also_in_the_next_process(self):
+        terminal = Terminal(self.home, "-l", "javascript")
+        terminal.wait_for("> ")
+        terminal.cell("'gr\u00fc\u00df' + 'e'", "\n'gr\u00fc\u00dfe'\r")
+        terminal.wait_for("> $")
+        terminal.type("\x1b[A\r")
+        terminal.wait_for("\n'gr\u00fc\u00dfe'\r")
+        self.assertEqual(terminal.leave(), 0)
+        again = Terminal(self.home, "-l", "javascript")
+        again.wait_for("> ")
+        again.type("\x1b[A\r")
+        again.wait_for("\n'gr\u00fc\u00dfe'\r")
+        self.assertEqual(again.leave(), 0)
+        self.assertEqual([f.stat().st_mode & 0o777 for f in self.home.rglob("history-javascript")], [0o600])
+
+    def test_the_state_of_a_sandbox_outlives_the_process(self):
+        arguments = ("-l", "python", "--sandbox", "s", "--data", str(self.home / "data"))
+        terminal = Terminal(self.home, *arguments)
+        terminal.wait_for("> ")
+        terminal.cell("x = 41", "> $")
+        os.kill(terminal.pid, signal.SIGKILL)
+        self.assertEqual(terminal.end(), -signal.SIGKILL)
+        again = Terminal(self.home, *arguments)
+        again.wait_for("> ")
+        again.cell("x + 1", r"\n42\r")
+        self.assertEqual(again.leave(), 0)
+
+
+class FromAPipe(unittest.TestCase):
+    def repl(self, language, text):
+        with tempfile.TemporaryDirectory() as home:
+            return subprocess.run([PROGRAM, "repl", "-l", language], input=text, capture_output=True, text=True,
+                                  timeout=DEADLINE_S, check=False, env={**os.environ, "XDG_STATE_HOME": home})
+
+    def test_every_command_does_what_it_says(self):
+        ran = self.repl("python", "\n".join([
+            "x = 1", ":checkpoint one", "x = 2", ":checkpoints", ":restore one", "x", "x = 5", ":undo", "x",
+            ":fork other", "x = 9", ":context python", "x", "n = open('a.txt', 'w').write('hi')", ":files", ":contexts"]))
+        self.assertEqual(ran.stderr, "")
+        lines = ran.stdout.splitlines()
+        self.assertEqual(lines[:4], ["one", "1", "1", "1"])
+        self.assertRegex(lines[4], r"^ +2  a\.txt$")
+        self.assertRegex(ran.stdout, r"(?m)^\* python +python +\d+ runs  saved$")
+        self.assertRegex(ran.stdout, r"(?m)^  other +python +\d+ runs  saved$")
+
+    def test_errors_are_shown_and_the_next_cell_runs(self):
+        ran = self.repl("javascript", "nope\n:nope\n:undo x\n:fork\n1 + 1\n")
+        self.assertEqual(ran.stdout, "2\n")
+        self.assertIn("ReferenceError", ran.stderr)
+        self.assertIn("there is no command :nope", ran.stderr)
+        self.assertIn(":undo takes a number", ran.stderr)
+        self.assertIn(":fork needs a name", ran.stderr)
+        self.assertEqual(ran.returncode, 0)
+
+    def test_exit_in_the_code_is_the_status(self):
+        self.assertEqual(self.repl("python", "raise SystemExit(7)\n1 + 1\n").returncode, 7)
+
+    def test_code_in_pieces_is_put_together(self):
+        for language, code, answer in [
+            ("python", "for i in range(2):\n  print(i)\n\nx = '''a\nb'''\nx\n", "0\n1\n'a\\nb'\n"),
+            ("python", "if True:\n  a = 1\nelse:\n  a = 2\n\na\n", "1\n"),
+            ("javascript", "const o = {\n  a: [1,\n 2]\n}\no.a\n", "[1,2]\n"),
+            ("javascript", "/* a\n b */ 3\n`x\ny`.length\n", "3\n3\n"),
+        ]:
+            with self.subTest(code=code):
+                ran = self.repl(language, code)
+                self.assertEqual((ran.stdout, ran.stderr), (answer, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
