@@ -153,7 +153,7 @@ class Dev(unittest.TestCase):
         done = self.dev("help")
         self.assertEqual(done.returncode, 0)
         named = set(re.findall(r"^\./dev (\w+)", done.stdout, re.MULTILINE))
-        self.assertEqual(named, {"setup", "build", "run", "bake", "test", "bench", "format", "lint", "clean"})
+        self.assertEqual(named, {"setup", "build", "run", "repl", "bake", "test", "bench", "format", "lint", "clean"})
 
     def test_refuses_what_it_does_not_know(self):
         for arguments in (["nonsense"], ["clean", "all"], ["test", "--fast"], ["test", "upstream", "no such suite"]):
