@@ -20,8 +20,13 @@
 #include "sandbox_workers/wasi/content.h"
 #include "sandbox_workers/wasi/tree.h"
 #include "sandbox_workers/wasi/tree_state.h"
+#include "sandbox_workers/workspace/workspace_error.h"
 
 namespace sw {
+
+/// What a Sandbox's workspace may hold, unless it is told otherwise.
+inline constexpr wasi::TreeLimits kWorkspaceLimits{
+    .file_bytes_max = std::uint64_t{1} << 20, .tree_bytes_max = std::uint64_t{16} << 20, .entries_max = 4096};
 
 /// All paths are absolute and begin with "/workspace/".
 struct WorkspaceFile {
@@ -56,6 +61,32 @@ std::string content_hash(BytesView bytes);
 /// hash.
 WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeState& after);
 
+/// How a file's bytes become text.
+enum class FileEncoding : std::uint8_t { kUtf8, kBase64 };
+
+struct FileText {
+  std::string content;     ///< with kUtf8: without a byte-order mark, and U+FFFD for what is not UTF-8
+  std::uint64_t size = 0;  ///< of the file, in bytes
+  FileEncoding encoding = FileEncoding::kUtf8;
+  bool is_binary = false;  ///< not UTF-8, or with a NUL byte
+  std::int64_t updated_at_ms = 0;
+};
+
+struct WorkspaceEntry {
+  std::string path;
+  wasi::FileType type = wasi::FileType::kRegularFile;
+  std::uint64_t size = 0;          ///< 0 for folders
+  std::int64_t updated_at_ms = 0;  ///< 0 for folders
+};
+
+/// What to do below the last name of a path.
+enum class Depth : std::uint8_t { kOne, kAll };
+/// Whether something has to be there.
+enum class IfMissing : std::uint8_t { kFail, kSucceed };
+
+/// Operations of hosts take absolute paths and such as are relative to /workspace. ".." may not lead out of it.
+/// Links are followed, within /workspace, except where the name itself is meant (remove, rename, the last name of
+/// make_directory).
 /// Threads: one at a time.
 class Workspace {
  public:
@@ -69,6 +100,44 @@ class Workspace {
   /// of the host. What keeps two copies alike (manifest, remember, apply_…) works all the same.
   bool disabled() const { return tree_->disabled(); }
   void set_disabled(bool on) { tree_->set_disabled(on); }
+
+  /// `path`, if relative taken from `cwd`, as an absolute one without ".", ".." and empty parts. Text only.
+  /// Errors: kNoent for "", kAcces when it leads out of /workspace.
+  static WorkspaceOr<std::string> normalize(std::string_view path, std::string_view cwd = "/workspace");
+
+  /// Errors: kNoent, kIsdir, kNotdir.
+  WorkspaceOr<FileText> read(std::string_view path, FileEncoding encoding) const;
+  WorkspaceOr<WorkspaceFile> read_bytes(std::string_view path) const;
+
+  /// Replaces a file's content, or makes the file.
+  /// Errors, the first that applies: kIsdir for the root, kInval for bad base64, kFbig, kNoent or kNotdir for what
+  /// it should lie in, kIsdir, kNospc for the bytes, kNospc for the names.
+  WorkspaceDone write(std::string_view path, std::string_view content, FileEncoding encoding,
+                      std::uint64_t now_ns);
+  WorkspaceDone write_bytes(std::string_view path, Bytes bytes, std::uint64_t now_ns);
+
+  /// kAll: the missing parents too, and what is a folder already is fine; if it fails, some may have been made.
+  /// Errors: kExist, kNoent, kNotdir, kNospc.
+  WorkspaceDone make_directory(std::string_view path, Depth depth, std::uint64_t now_ns);
+
+  /// What is in a folder, in the order of its making; kAll: what is in a folder follows it.
+  /// Errors: kNoent, kNotdir.
+  WorkspaceOr<std::vector<WorkspaceEntry>> list(std::string_view path, Depth depth) const;
+
+  /// Folders need kAll, even empty ones.
+  /// Errors: kAcces for the root, kNoent, kNotdir, kIsdir.
+  WorkspaceDone remove(std::string_view path, Depth depth, IfMissing if_missing, std::uint64_t now_ns);
+
+  /// Replaces a file by a file, and an empty folder by a folder.
+  /// Errors: kAcces for the root, kNoent, kNotdir, kIsdir, kNotempty, kInval for a folder into itself.
+  WorkspaceDone rename(std::string_view from, std::string_view to, std::uint64_t now_ns);
+
+  /// False for paths that cannot be, too.
+  bool exists(std::string_view path) const;
+  WorkspaceOr<WorkspaceEntry> stat(std::string_view path) const;
+
+  /// The source of a JavaScript module, if the path is that of a .js, .mjs or .json file in here.
+  std::optional<std::string> module_source(std::string_view path) const;
 
   /// Hashes are kept with the files: those of unchanged files are not computed again.
   WorkspaceManifest manifest();
@@ -95,6 +164,8 @@ class Workspace {
   };
   const std::string& hash_of(const wasi::Node& file);
   void forget_gone_hashes();
+  WorkspaceOr<std::string> usable(std::string_view path) const;
+  WorkspaceDone put(const std::string& path, Bytes bytes, std::uint64_t now_ns);
 
   std::shared_ptr<wasi::Tree> tree_;                     // shared with the runs
   std::unordered_map<std::uint64_t, KnownHash> hashes_;  // by inode

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "workspace/walk.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "workspace/names.h"
+
+namespace sw {
+
+namespace {
+
+using wasi::Errno;
+using wasi::FileType;
+using wasi::Node;
+
+class Walk {
+ public:
+  Walk(wasi::Tree& tree, std::string_view path) : path_(path), directories_{&tree.root()} { push(path); }
+
+  WorkspaceOr<Spot> run(LastLink last) {
+    Spot spot{.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
+    while (!todo_.empty()) {
+      const std::string part = std::move(todo_.back());
+      todo_.pop_back();
+      if (part == "..") {
+        if (directories_.size() == 1) return escapes();
+        directories_.pop_back();
+        spot = {.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
+        continue;
+      }
+      Node& directory = *directories_.back();
+      const auto entry = directory.directory->find(part);
+      if (!entry.ok()) return fail(entry.error());
+      if (*entry == nullptr && !todo_.empty()) return fail(Errno::kNoent);
+      spot = {.parent = &directory, .name = part, .node = *entry ? (*entry)->node : nullptr};
+      if (!spot.node) return spot;
+      if (spot.node->type == FileType::kDirectory) {
+        directories_.push_back(spot.node.get());
+      } else if (spot.node->type == FileType::kSymbolicLink && (!todo_.empty() || last == LastLink::kFollow)) {
+        if (++links_ > wasi::kSymlinksFollowedMax) return fail(Errno::kLoop);
+        if (!follow(spot.node->target)) return escapes();
+        spot = {.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
+      } else if (!todo_.empty()) {
+        return fail(Errno::kNotdir);
+      }
+    }
+    return spot;
+  }
+
+ private:
+  /// Puts the parts of a path before what is left to do.
+  void push(std::string_view path) {
+    std::vector<std::string> parts;
+    while (!path.empty()) {
+      const std::size_t slash = path.find('/');
+      const std::string_view part = path.substr(0, slash);
+      if (!part.empty() && part != ".") parts.emplace_back(part);
+      path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+    }
+    if (is_first_) {
+      parts.erase(parts.begin());  // "workspace"
+      is_first_ = false;
+    }
+    todo_.insert(todo_.end(), parts.rbegin(), parts.rend());
+  }
+
+  bool follow(std::string_view target) {
+    if (target.front() != '/') {
+      push(target);
+      return true;
+    }
+    while (target.starts_with("//")) target.remove_prefix(1);
+    if (target != kWorkspaceRoot && !target.starts_with("/workspace/")) return false;
+    directories_.resize(1);
+    push(target.substr(kWorkspaceRoot.size()));
+    return true;
+  }
+
+  WorkspaceError fail(Errno error) const {
+    return {.error = error, .message = fmt::format("{}: {}", path_, wasi::errno_text(error))};
+  }
+  WorkspaceError escapes() const {
+    return {.error = Errno::kAcces, .message = fmt::format("Path escapes /workspace: {}", path_)};
+  }
+
+  const std::string_view path_;
+  std::vector<Node*> directories_;  // from the root to where the walk is
+  std::vector<std::string> todo_;   // the next part is at the end
+  bool is_first_ = true;
+  std::size_t links_ = 0;
+};
+
+}  // namespace
+
+WorkspaceOr<Spot> find_spot(wasi::Tree& tree, std::string_view path, LastLink last) {
+  return Walk(tree, path).run(last);
+}
+
+}  // namespace sw

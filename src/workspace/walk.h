@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where a host's path leads in a workspace's tree, links included.
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "sandbox_workers/wasi/tree.h"
+#include "sandbox_workers/workspace/workspace_error.h"
+
+namespace sw {
+
+struct Spot {
+  wasi::Node* parent = nullptr;      ///< holds the name; null for the root
+  std::string name;                  ///< empty when links led to a directory by dots
+  std::shared_ptr<wasi::Node> node;  ///< null when there is no such name
+};
+
+enum class LastLink : std::uint8_t { kFollow, kKeep };
+
+/// `path` is normalized.
+/// Errors: kNoent when a directory on the way is missing, kNotdir, kLoop, kAcces for a link that leads out.
+WorkspaceOr<Spot> find_spot(wasi::Tree& tree, std::string_view path, LastLink last);
+
+}  // namespace sw
