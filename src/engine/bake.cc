@@ -59,9 +59,10 @@ Result<json::object> read_json(const fs::path& path) {
   return std::move(value.as_object());
 }
 
-Result<void> compile_code(const Environment& environment, const Manifest& manifest, const fs::path& package,
+Result<void> compile_code(const Environment& environment, const Language& language, const fs::path& package,
                           const fs::path& folder, const Progress& progress) {
-  SW_TRY(const Bytes wasm, read_file(package / manifest.module));
+  const Manifest& manifest = language.manifest();
+  SW_TRY(const Bytes wasm, language.read_module(package));
   SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
   progress(fmt::format("compiling {}", manifest.engine),
            std::chrono::seconds(1 + prepared.wasm.size() / kBytesCompiledPerSecond));
@@ -82,7 +83,7 @@ Result<void> boot_image(const Environment& environment, const Language& language
         ErrorCode::kInvalidArgument,
         fmt::format("{} cannot have a memory image: {}", manifest.module, state_facts.reason_not_keepable()), 0};
   }
-  SW_TRY(const Bytes wasm, read_file(package / manifest.module));
+  SW_TRY(const Bytes wasm, language.read_module(package));
   SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
   SW_TRY(const wasm::Linker linker, make_linker(environment, language));
   SW_TRY(const auto pre, wasm::InstancePre::create(environment.wasm, linker, code, state_facts, nullptr));
@@ -153,7 +154,7 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
   SW_TRY(const fs::path code_folder, cache.get(
                                          names.code,
                                          [&](const fs::path& folder) {
-                                           return compile_code(environment, manifest, package, folder, progress);
+                                           return compile_code(environment, language, package, folder, progress);
                                          },
                                          progress));
   SW_TRY(wasm::Module code, wasm::Module::load(environment.wasm, code_folder / kCodeFile));

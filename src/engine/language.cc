@@ -79,6 +79,10 @@ Reply to_reply(const json::object& object, std::string_view body) {
 Guest::Guest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks)
     : wasi_(std::move(layout), clocks) {}
 
+Result<Bytes> Language::read_module(const std::filesystem::path& package) const {
+  return read_file(package / manifest_.module);
+}
+
 // A value's text goes into answers as it is, so it must be one JSON value whatever the guest says.
 bool is_plain_json(std::string_view text) {
   json::parse_options options;

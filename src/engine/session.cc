@@ -9,24 +9,11 @@
 #include <cstring>
 
 #include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/engine/budget.h"
 
 namespace sw::engine {
 
 namespace {
-
-std::string seconds(std::chrono::nanoseconds time) {
-  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
-}
-
-std::string limit_message(StopReason reason, const RunLimits& limits) {
-  switch (reason) {
-    case StopReason::kWallLimit: return fmt::format("time limit of {} reached", seconds(limits.wall_max));
-    case StopReason::kCpuLimit: return fmt::format("CPU time limit of {} reached", seconds(limits.cpu_max));
-    case StopReason::kCancelled: return "cancelled";
-    case StopReason::kNone: break;
-  }
-  return "stopped";
-}
 
 Outcome limit_outcome(Ending ending, std::string message, std::vector<std::string> traceback = {}) {
   Outcome outcome;
@@ -174,12 +161,12 @@ Result<Outcome> Session::conclude_failure(Error error, StopReason stop) {
       outcome.exit_code = error.exit_code & 0xFF;
       return outcome;
     }
-    case ErrorCode::kGuestStopped: return limit_outcome(ending_of(stop), limit_message(stop, limits_));
+    case ErrorCode::kGuestStopped: return limit_outcome(ending_of(stop), stop_message(stop, limits_));
     case ErrorCode::kCorrupt:
     case ErrorCode::kLimitExceeded:
       // Its driver answered nonsense, or had no memory left to answer: that is the guest's doing, not the host's.
       broken_ = true;
-      if (stop != StopReason::kNone) return limit_outcome(ending_of(stop), limit_message(stop, limits_));
+      if (stop != StopReason::kNone) return limit_outcome(ending_of(stop), stop_message(stop, limits_));
       [[fallthrough]];
     case ErrorCode::kGuestTrap:
     case ErrorCode::kGuestStackOverflow: {
@@ -199,7 +186,7 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
   if (reply.error) shorten(*reply.error);
   Outcome outcome;
   if (stop != StopReason::kNone && reply.error) {
-    outcome = limit_outcome(ending_of(stop), limit_message(stop, limits_), std::move(reply.error->traceback));
+    outcome = limit_outcome(ending_of(stop), stop_message(stop, limits_), std::move(reply.error->traceback));
   } else if (reply.value && reply.value->text.size() > limits_.result_bytes_max) {
     outcome = limit_outcome(Ending::kResultLimit,
                             fmt::format("the value's text is larger than {} bytes", limits_.result_bytes_max));

@@ -21,6 +21,7 @@ using ZipFileHandle = std::unique_ptr<zip_file_t, Discard>;
 
 // Guests see these inode numbers, so they must not depend on what was looked at first.
 constexpr std::uint64_t kNestedInodes = std::uint64_t{1} << 32;
+constexpr std::uint64_t kArchiveInodes = std::uint64_t{1} << 33;
 
 Error corrupt(std::string what) { return Error{ErrorCode::kCorrupt, std::move(what), 0}; }
 
@@ -149,6 +150,15 @@ Result<void> Archive::fill(Directory& directory, Node* owner, std::uint64_t firs
     }
   }
   return {};
+}
+
+Result<void> add_archive(LayoutBuilder& builder, std::string_view path, SharedBytes bytes) {
+  SW_TRY(auto archive, Archive::open(std::move(bytes)));
+  return builder.add_lazy_directory(path, [archive = std::move(archive)](Node& owner) -> Result<Directory> {
+    Directory directory;
+    SW_CHECK_OK(archive->fill(directory, &owner, kArchiveInodes));
+    return directory;
+  });
 }
 
 Result<void> add_nested_archive(LayoutBuilder& builder, std::string_view path, SharedBytes outer,

@@ -2,8 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a language must provide so that the rest of this room can bake, run, stop and reset it. One sub-folder
-// per language implements these two classes and knows nothing of the others.
+// What a language must provide so that its interpreter, a Wasm module, can be baked, run, stopped, reset, saved
+// and restored: the Language, which makes guests, and the Guest, the host's side of one interpreter. Machine::load
+// turns a Language into an Engine with sessions. docs/engines.md has the whole way; this is what is called when:
+//
+//   once a machine ("bake")     Guest::boot           boots the interpreter (init), then runs the driver that
+//   every
+//                                                     session finds there (session boot); the memory becomes the
+//                                                     image
+//   each instance               Guest::bind           finds the entry points again; nothing is run
+//   before an instance's first  Guest::after_restore  after an image and after a snapshot alike: random
+//   generators, cell                                              caches of files or clocks each cell of a session
+//   Guest::evaluate       (session execute) each run without a session  Guest::evaluate, then Guest::finish (run
+//   once): the same cell in an instance that
+//                                                     is put back to the image afterwards
+//   a deadline                  Guest::soft_stop      from the watchdog's thread
+//
+// So one hook, `evaluate`, is what other designs split into evaluate, run once and session execute.
 
 #include <cstdint>
 #include <filesystem>
@@ -14,6 +29,7 @@
 #include <string>
 #include <string_view>
 
+#include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/manifest.h"
 #include "sandbox_workers/engine/outcome.h"
@@ -98,6 +114,10 @@ class Language {
 
   /// The read-only files its guests see. `package` is the folder with the package's files.
   virtual Result<std::shared_ptr<const wasi::Layout>> make_layout(const std::filesystem::path& package) const = 0;
+
+  /// The Wasm module, by default the package's file Manifest::module. For packages that hold it in another form.
+  /// What is returned must depend on the package's checked files only.
+  virtual Result<Bytes> read_module(const std::filesystem::path& package) const;
 
   /// Defines the imports beyond WASI; host functions find their Guest in Caller::host().
   virtual Result<void> add_imports(wasm::Linker& linker) const = 0;

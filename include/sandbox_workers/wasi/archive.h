@@ -46,6 +46,10 @@ class Archive : public std::enable_shared_from_this<Archive> {
   std::unique_ptr<State> state_;
 };
 
+/// Shows an archive as the folder `path`. Errors: kCorrupt when it is none; what is wrong with its members shows
+/// when a guest looks into the folder.
+Result<void> add_archive(LayoutBuilder& builder, std::string_view path, SharedBytes archive);
+
 /// Shows `member`, an archive inside the archive `outer`, as the folder `path`: nothing is read before a guest
 /// looks into that folder.
 Result<void> add_nested_archive(LayoutBuilder& builder, std::string_view path, SharedBytes outer,
