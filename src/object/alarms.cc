@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace sw::object {
 
@@ -68,6 +67,15 @@ void Alarms::look() {
   hooks_.run([this] { look_once(); });
 }
 
+Result<std::vector<storage::DueAlarm>> Alarms::read_alarms(std::size_t count_max) {
+  for (std::size_t count = count_max;; count *= 2) {
+    SW_TRY(auto alarms, storage_.alarms_until(Time::max(), count));
+    const bool all = alarms.size() < count;
+    std::erase_if(alarms, [this](const storage::DueAlarm& alarm) { return !hooks_.mine(alarm.name); });
+    if (all || alarms.size() >= count_max) return alarms;
+  }
+}
+
 void Alarms::look_once() {
   std::size_t known = 0;
   {
@@ -77,7 +85,7 @@ void Alarms::look_once() {
   }
   const Time now = clock_.now();
   // More than those that are passed over below, so that the earliest of the others is among them.
-  const auto alarms = storage_.alarms_until(Time::max(), known + limits_.at_once + 1);
+  const auto alarms = read_alarms(known + limits_.at_once + 1);
   std::vector<storage::DueAlarm> due;
   bool again = false;
   {

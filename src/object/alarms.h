@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "object/clock.h"
 #include "storage/storage.h"
@@ -26,6 +27,8 @@ class Alarms {
     /// Sends the object its alarm; `done` is called when that has ended, from any thread.
     std::function<void(storage::DueAlarm, std::function<void(Result<void>)> done)> deliver;
     std::function<void(std::string_view)> notice;
+    /// Whether an object is one of this host's. Hosts that share a storage leave each other's alarms alone.
+    std::function<bool(const storage::ObjectName&)> mine;
   };
   struct Limits {
     std::size_t at_once;
@@ -50,6 +53,8 @@ class Alarms {
 
   void look();
   void look_once();
+  /// This host's alarms, earliest first; at least `count_max` if there are as many.
+  Result<std::vector<storage::DueAlarm>> read_alarms(std::size_t count_max);
   void done(const storage::ObjectName& name, const Result<void>& outcome);
   void set_timer(std::optional<Time> time);
 

@@ -275,8 +275,18 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
   }
 
   Task<Result<void>> run_blocking(std::function<Result<void>()> work, std::function<void()> on_cancel) override {
-    auto initiate = [life = shared_from_this(), work = std::move(work),
-                     on_cancel = std::move(on_cancel)](auto handler) mutable {
+    return block(std::move(work), std::move(on_cancel), false);
+  }
+
+  Task<Result<void>> run_with_storage(StorageWork work, std::function<void()> on_cancel) override {
+    return block([life = shared_from_this(), work = std::move(work)] { return work(life->lent_storage_); },
+                 std::move(on_cancel), true);
+  }
+
+  Task<Result<void>> block(std::function<Result<void>()> work, std::function<void()> on_cancel,
+                           bool with_storage) {
+    auto initiate = [life = shared_from_this(), work = std::move(work), on_cancel = std::move(on_cancel),
+                     with_storage](auto handler) mutable {
       auto slot = asio::get_associated_cancellation_slot(handler);
       auto resume = std::make_shared<decltype(handler)>(std::move(handler));
       std::function<void(Result<void>)> then = [slot, resume](Result<void> outcome) mutable {
@@ -286,7 +296,8 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
       if (slot.is_connected() && on_cancel) {
         slot.assign([on_cancel = std::move(on_cancel)](asio::cancellation_type) { on_cancel(); });
       }
-      life->start_blocking(std::move(work), std::move(then));
+      if (with_storage) life->start_with_storage(std::move(work), std::move(then));
+      else life->start_blocking(std::move(work), std::move(then));
     };
     return asio::async_initiate<const asio::use_awaitable_t<>, void(Result<void>)>(std::move(initiate),
                                                                                    asio::use_awaitable);
@@ -334,12 +345,71 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
     });
   }
 
+  // Like start_blocking, but what was asked of the storage before comes first, and what the work did to the
+  // storage counts. The gate is held meanwhile: no reply leaves before it is known whether the commits were.
+  void start_with_storage(std::function<Result<void>()> work, std::function<void(Result<void>)> then) {
+    gate_.hold();
+    host_.begin_work();
+    if (cancelled()) work = [] { return object::cancelled(); };
+    asio::post(resident_->storage_strand, [life = shared_from_this(), work = std::move(work),
+                                           then = std::move(then)]() mutable {
+      asio::thread_pool& pool = life->host_.blocking_pool_;
+      asio::post(pool, [life = std::move(life), work = std::move(work), then = std::move(then)]() mutable {
+        life->lent_storage_.begin();
+        Result<void> outcome = guarded(work);
+        work = nullptr;
+        const ObjectStrand strand = life->resident_->strand;
+        asio::post(strand, [life = std::move(life), then = std::move(then), outcome = std::move(outcome)] {
+          life->ended_ = life->ended_ || life->lent_storage_.destroyed();
+          life->gate_.release(life->lent_storage_.lost());
+          then(outcome);
+          life->host_.life_settled(life->resident_, life);
+          life->host_.end_work();
+        });
+      });
+    });
+  }
+
   OutputGate& gate() { return gate_; }
   bool is_over() const { return ended_ || gate_.broken().has_value(); }
   Object* object() { return object_.get(); }
   void set_object(std::unique_ptr<Object> object) { object_ = std::move(object); }
 
  private:
+  // The object's storage, as work that uses it directly sees it: what happens there is noted for the host.
+  class LentStorage final : public storage::ObjectStorage {
+   public:
+    explicit LentStorage(Life& life) : life_(life) {}
+
+    const storage::ObjectName& name() const override { return life_.storage_->name(); }
+    std::uint64_t generation() const override { return life_.storage_->generation(); }
+    Result<void> read(const std::function<Result<void>(storage::Reader&)>& body) override {
+      auto outcome = life_.storage_->read(body);
+      if (!outcome.ok() && outcome.error().code == ErrorCode::kConflict) lost_ = outcome;
+      return outcome;
+    }
+    Result<void> transact(const std::function<Result<void>(storage::Transaction&)>& body) override {
+      JobEnd end = life_.run_transaction(body);
+      if (!end.outcome.ok() && !end.body_failed) lost_ = end.outcome;
+      return std::move(end.outcome);
+    }
+    Result<void> destroy() override {
+      destroyed_ = true;
+      auto outcome = life_.storage_->destroy();
+      if (!outcome.ok()) lost_ = outcome;
+      return outcome;
+    }
+
+    void begin() { lost_ = {}; }
+    const Result<void>& lost() const { return lost_; }
+    bool destroyed() const { return destroyed_; }
+
+   private:
+    Life& life_;  // which this is a part of
+    Result<void> lost_;
+    bool destroyed_ = false;
+  };
+
   void job_ended(JobEnd end, const std::function<void(Result<void>)>& then) {
     gate_.release(end.body_failed ? Result<void>() : end.outcome);
     then(std::move(end.outcome));
@@ -372,7 +442,8 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
 
   Impl& host_;
   const std::shared_ptr<Resident> resident_;
-  std::unique_ptr<storage::ObjectStorage> storage_;  // used on the storage strand
+  std::unique_ptr<storage::ObjectStorage> storage_;  // used on the storage strand, or by work it is lent to
+  LentStorage lent_storage_{*this};
   OutputGate gate_;
   std::unique_ptr<Object> object_;  // last: it goes first, and may use the context until then
   bool ended_ = false;              // destroyed: the next message begins another life
@@ -389,7 +460,8 @@ ObjectHost::Impl::Impl(storage::Storage& storage, Clock& clock, HostOptions opti
                [this](storage::DueAlarm alarm, std::function<void(Result<void>)> done) {
                  deliver_alarm(std::move(alarm), std::move(done));
                },
-               [this](std::string_view text) { notice(std::string(text)); }}) {
+               [this](std::string_view text) { notice(std::string(text)); },
+               [this](const storage::ObjectName& name) { return classes_.contains(name.class_name); }}) {
   idle_timer_ = clock_.make_timer([this] { drop_idle(clock_.now()); });
   for (std::size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { io_.run(); });
 }

@@ -176,6 +176,11 @@ class Counter final : public Object {
     co_return second;
   }
 
+  Task<Result<void>> with_storage(StorageWork work) {
+    Result<void> outcome = co_await context_.run_with_storage(std::move(work));
+    co_return outcome;
+  }
+
   Task<Result<void>> fail() { co_return Error{ErrorCode::kInvalidArgument, "refused", 0}; }
 
   Task<Result<void>> crash() {
@@ -659,15 +664,68 @@ TEST_F(HostTest, ManyAlarmsAtOnceAllGoOff) {
   }
 }
 
-TEST_F(HostTest, AnAlarmOfAClassThatIsNotThereIsKept) {
-  {
-    auto other = *storage_->open({"other", "x"}, {});
+TEST_F(HostTest, AlarmsOfOtherHostsClassesAreLeftAloneAndDoNotHoldUpOurs) {
+  constexpr int kOthers = 100;
+  for (int i = 0; i < kOthers; ++i) {
+    auto other = *storage_->open({"other", std::to_string(i)}, {});
     ASSERT_TRUE(other->transact([](Transaction& transaction) { return transaction.set_alarm(at(5)); }).ok());
   }
+  restart({.alarms_at_once = 2});
+  ASSERT_TRUE(tell("a", [](Counter& counter) { return counter.set_alarm(at(6)); }).ok());
   host_->start_alarms();
-  notices_.wait_for(1);
-  EXPECT_THAT(notices_.lines().front(), HasSubstr("no class of objects other"));
-  EXPECT_EQ((*storage_->alarms_until(Time::max(), 1)).size(), 1U);
+  log_.wait_for(2);
+  EXPECT_EQ(log_.lines().back(), "alarm a@6");
+  while ((*storage_->alarms_until(Time::max(), 1000)).size() != kOthers) std::this_thread::yield();
+  EXPECT_TRUE(notices_.lines().empty());
+}
+
+// ---- the storage itself
+
+TEST_F(HostTest, WorkWithTheStorageComesAfterWhatWasAskedBefore) {
+  Door door;
+  send_add_behind("a", &door);
+  send(
+      "a",
+      [this](Counter& counter) {
+        return counter.with_storage([this](storage::ObjectStorage& storage) -> Result<void> {
+          std::int64_t seen = 0;
+          SW_CHECK_OK(storage.transact([&](Transaction& transaction) -> Result<void> {
+            SW_TRY(seen, number(transaction));
+            return store(transaction, seen + 10);
+          }));
+          log_.add("saw " + std::to_string(seen));
+          return {};
+        });
+      },
+      "worked");
+  EXPECT_EQ(count("saw 1"), 0U);
+  door.open();
+  replies_.wait_for(2);
+  EXPECT_EQ(count("saw 1"), 1U);
+  restart({});
+  EXPECT_EQ(*get("a"), 11);
+}
+
+TEST_F(HostTest, ACommitThatFailsInSuchWorkIsNotAnsweredAndEndsTheLife) {
+  ASSERT_EQ(*add("a", 1), 1);
+  const auto lose = [](storage::ObjectStorage& storage) -> Result<void> {
+    (void)storage.transact([](Transaction& transaction) { return store(transaction, 5); });
+    return {};
+  };
+  disk_.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
+  EXPECT_THAT(tell("a", [&](Counter& c) { return c.with_storage(lose); }).error().message, HasSubstr("disk full"));
+  disk_.fail_commits(std::nullopt);
+  EXPECT_EQ(*get("a"), 1);
+  EXPECT_EQ(count("start a"), 2U);
+}
+
+TEST_F(HostTest, DestroyingInSuchWorkEndsTheLife) {
+  ASSERT_EQ(*add("a", 1), 1);
+  ASSERT_TRUE(tell("a", [](Counter& counter) {
+                return counter.with_storage([](storage::ObjectStorage& storage) { return storage.destroy(); });
+              }).ok());
+  EXPECT_EQ(*get("a"), 0);
+  EXPECT_EQ(count("start a"), 2U);
 }
 
 // ---- the end

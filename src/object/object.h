@@ -25,6 +25,7 @@ using Task = boost::asio::awaitable<T>;
 
 using ReadBody = std::function<Result<void>(storage::Reader&)>;
 using TransactionBody = std::function<Result<void>(storage::Transaction&)>;
+using StorageWork = std::function<Result<void>(storage::ObjectStorage&)>;
 
 /// What an object has of the world. It belongs to the object, and is used on the object's strand only; the bodies
 /// given to it run on another thread, while the object waits or, with `commit`, goes on.
@@ -51,6 +52,13 @@ class ObjectContext {
   /// cancelled before, the work is not begun, and kUnavailable is returned.
   virtual Task<Result<void>> run_blocking(std::function<Result<void>()> work,
                                           std::function<void()> on_cancel = {}) = 0;
+
+  /// Runs something that blocks and uses the storage itself, for as long as it likes: on a thread of its own, once
+  /// the jobs asked for before have ended. Until it is over nothing else may be asked of the storage. It gets the
+  /// same ObjectStorage each time, which lives as long as this context, and may be used in such work only. A
+  /// commit that fails there ends this life of the object as one by `commit` would, and so does its `destroy`.
+  /// Cancelling: as with `run_blocking`.
+  virtual Task<Result<void>> run_with_storage(StorageWork work, std::function<void()> on_cancel = {}) = 0;
 
   /// Whether the message under way has been cancelled. It is never torn out of a wait: it ends as it sees fit, so
   /// that memory and storage stay in step.
