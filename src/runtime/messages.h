@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What requests and responses of the protocol have in common, whoever answers them.
+
+#include <boost/json/object.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sandbox_workers/base/value_or.h"
+#include "sandbox_workers/runtime/http.h"
+#include "sandbox_workers/runtime/protocol.h"
+
+namespace sw::runtime {
+
+/// Bytes of a request's body, except where files are sent.
+inline constexpr std::size_t kBodyBytesMax = 98'304;
+inline constexpr std::size_t kCodeBytesMax = 65'536;
+inline constexpr std::string_view kWorkspacePath = "/workspace";
+
+/// "2026-01-31T12:34:56.789Z", of milliseconds since the epoch.
+std::string iso_time(std::int64_t ms);
+
+ErrorBody validation_failed(std::string message, int status = 400);
+ErrorBody context_not_found(std::string_view id);
+ErrorBody internal_error(std::string message, int status = 500);
+
+Response json_response(int status, const boost::json::value& body);
+/// The same with a body that is JSON text already.
+Response json_text_response(int status, std::string body);
+Response error_response(const ErrorBody& error, std::int64_t now_ms);
+/// What `error_response` was made of; INTERNAL_ERROR with the status for anything else.
+ErrorBody parse_error(const Response& response);
+
+/// The body of a request that must be a JSON object of at most `bytes_max` bytes.
+ValueOr<boost::json::object, ErrorBody> read_object(const Request& request, std::size_t bytes_max = kBodyBytesMax);
+
+/// The refusal of code that is blank (400) or longer than `bytes_max` (413); null: it is neither.
+std::optional<ErrorBody> check_code(std::string_view code, std::size_t bytes_max = kCodeBytesMax);
+
+/// A part of a path as it was before it was percent-encoded.
+std::string percent_decoded(std::string_view text);
+/// Everything but letters, digits and -._~ as %XX.
+std::string percent_encoded(std::string_view text);
+
+boost::json::object to_json(const SnapshotInfo& snapshot);
+/// Absent when it is no such thing.
+std::optional<SnapshotInfo> parse_snapshot(const boost::json::value& value);
+
+}  // namespace sw::runtime
