@@ -34,6 +34,7 @@ struct RunArguments {
   sw::cli::RunOptions options;
   std::string code;
   std::string timeout = "10s";
+  std::string cpu;
   std::string memory;
 };
 
@@ -48,6 +49,9 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
     return Error{sw::ErrorCode::kInvalidArgument, "nothing to run: give -c CODE, a file, or - for stdin", 0};
   }
   SW_TRY(options.wall_max, sw::cli::parse_duration(arguments.timeout));
+  if (!arguments.cpu.empty()) {
+    SW_TRY(options.cpu_max, sw::cli::parse_duration(arguments.cpu));
+  }
   if (!arguments.memory.empty()) {
     SW_TRY(options.memory_bytes_max, sw::cli::parse_bytes(arguments.memory));
   }
@@ -66,6 +70,7 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("--workspace", options.workspace,
                      "Folder that is /workspace; changes are written back if the run ends well");
   command.add_option("--timeout", arguments.timeout, "Time limit: 10s, 500ms, 2m, none")->capture_default_str();
+  command.add_option("--cpu", arguments.cpu, "Limit of CPU time, which sleeping does not use: 2s, 100ms");
   command.add_option("--memory", arguments.memory, "Memory limit: 512M, 1G");
   command.add_flag("--json", options.json, "Print the result as JSON, output included");
   command.add_option("--sandbox", options.sandbox, "Go on in this sandbox, whose files and state are kept");

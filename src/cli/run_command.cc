@@ -181,6 +181,7 @@ Result<Job> prepare(const RunOptions& options) {
   SW_TRY(request.env, parse_env(options.env));
   SW_TRY(request.stdin_data, read_stdin_option(options));
   request.limits.wall_max = options.wall_max;
+  request.limits.cpu_max = options.cpu_max;
   request.limits.memory_bytes_max = options.memory_bytes_max.value_or(job.language->manifest().memory_bytes_max);
   if (!options.json) {
     // What is printed is passed on at once and need not be kept, nor is a value ever too long for a terminal.

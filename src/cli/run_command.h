@@ -23,6 +23,7 @@ struct RunOptions {
   std::string stdin_file;        ///< "-": this process's; empty: none
   std::string workspace;
   std::chrono::nanoseconds wall_max{};
+  std::chrono::nanoseconds cpu_max{};  ///< zero: none
   std::optional<std::uint64_t> memory_bytes_max;
   bool json = false;
   std::string sandbox;  ///< keep files and state in this sandbox of the data folder

@@ -115,7 +115,10 @@ Result<std::unique_ptr<Session>> EmbeddedEngine::take_idle() {
 Result<Outcome> EmbeddedEngine::run(const RunRequest& request, wasi::OutputSink& output) {
   SW_TRY(auto session, take_idle());
   auto outcome = session->execute(request, output);
-  session->finish();
+  if (auto stopped = session->finish(); stopped && outcome.ok() && !outcome->error) {
+    stopped->usage = outcome->usage;
+    outcome = *std::move(stopped);
+  }
   const wasm::ResetStats stats = session->reset();
   if (outcome.ok()) outcome->usage.pages_written = stats.pages_put_back;
   if (stats.verdict == wasm::KeepVerdict::kKept) {

@@ -113,6 +113,7 @@ Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output)
   guest_->forget_stop();
   instance_->set_memory_bytes_max(request.limits.memory_bytes_max);
   limits_ = request.limits;
+  cancel_ = request.cancel;
   input_ = wasi::BytesInput(request.stdin_data);
   wasi::RunOptions run;
   run.workspace = request.workspace;
@@ -207,17 +208,21 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
 
 /// What is left of the limits is for the exit handlers; a little, if nothing is left.
 void Session::leave_to_finish(const Usage& used) {
+  left_ = limits_;
   const auto leave = [&](std::chrono::nanoseconds& limit, std::chrono::nanoseconds taken) {
     if (limit.count() != 0) limit = std::max(limit - taken, limits_.grace);
   };
-  leave(limits_.wall_max, used.wall);
-  leave(limits_.cpu_max, used.cpu);
+  leave(left_.wall_max, used.wall);
+  leave(left_.cpu_max, used.cpu);
 }
 
-void Session::finish() {
-  if (invalid() || cells_ == 0) return;
-  Watchdog::Watch watch(watchdog_, *this, limits_, {});
+std::optional<Outcome> Session::finish() {
+  if (invalid() || cells_ == 0) return std::nullopt;
+  Watchdog::Watch watch(watchdog_, *this, left_, cancel_);
   (void)guest_->finish();
+  const StopReason stop = watch.finish();
+  if (stop == StopReason::kNone) return std::nullopt;
+  return limit_outcome(ending_of(stop), limit_message(stop, limits_) + " by exit handlers");
 }
 
 bool Session::can_snapshot() const { return !invalid() && instance_->reason_not_at_rest().empty(); }

@@ -5,6 +5,8 @@
 // One interpreter that runs cells one after another, its state kept between them.
 
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 
 #include "sandbox_workers/base/cancellation.h"
@@ -42,8 +44,8 @@ class Session final : public SessionInstance, private Stoppable {
   Result<SessionSnapshot> snapshot() override;
 
   /// Runs the interpreter's exit handlers within what is left of the last cell's limits; an error they end with is
-  /// dropped.
-  void finish();
+  /// dropped. Returns the outcome of a run whose exit handlers met a limit.
+  std::optional<Outcome> finish();
 
   /// True once the interpreter trapped, exited, was stopped by force or answered nonsense: nothing can be run in
   /// it any more.
@@ -72,7 +74,9 @@ class Session final : public SessionInstance, private Stoppable {
   std::unique_ptr<Cancellation> cancellation_;
   wasi::BytesInput input_;
   Watchdog& watchdog_;
-  RunLimits limits_;  // of the last cell, or what it left of them
+  RunLimits limits_;  // of the last cell
+  RunLimits left_;    // of them, for exit handlers
+  std::stop_token cancel_;
   std::uint64_t cells_ = 0;
   bool broken_ = false;  // the guest's driver answered what makes no sense
   bool fresh_ = true;    // the next cell is the first since the interpreter came out of an image or a saved state

@@ -138,10 +138,7 @@ class Case : public ::testing::TestWithParam<fs::path> {
     request.workspace = workspace_;
     Result<engine::Outcome> result = Error{};
     if (step.run.name == "one-shot") {
-      auto fresh = engine.start_session();
-      ASSERT_TRUE(fresh.ok()) << fresh.error().message;
-      result = (*fresh)->execute(request, sink);
-      (*fresh)->finish();
+      result = engine.run(request, sink);
     } else {
       if (!session_ || session_->invalid()) {
         auto started = engine.start_session();

@@ -79,6 +79,15 @@ class Languages(unittest.TestCase):
                 self.assertEqual((status, out), (124, "step\n"))
                 self.assertIn("time limit of 0.3 s", err)
 
+    def test_the_limit_of_cpu_time_does_not_count_sleeping(self):
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language):
+                status, out, err = run("run", "-l", language, "--timeout", "none", "--cpu", "300ms", "-c", p["loop"])
+                self.assertEqual((status, out), (124, "step\n"))
+                self.assertIn("CPU time limit of 0.3 s", err)
+        self.assertEqual(run("run", "-l", "python", "--cpu", "300ms", "-c", "import time; time.sleep(0.6); 1")[:2],
+                         (0, "1\n"))
+
     def test_a_program_that_swallows_the_interruption_is_ended(self):
         for language, p in self.PROGRAMS.items():
             with self.subTest(language):
