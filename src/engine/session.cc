@@ -222,7 +222,7 @@ std::optional<Outcome> Session::finish() {
   (void)guest_->finish();
   const StopReason stop = watch.finish();
   if (stop == StopReason::kNone) return std::nullopt;
-  return limit_outcome(ending_of(stop), limit_message(stop, limits_) + " by exit handlers");
+  return limit_outcome(ending_of(stop), stop_message(stop, limits_) + " by exit handlers");
 }
 
 bool Session::can_snapshot() const { return !invalid() && instance_->reason_not_at_rest().empty(); }
