@@ -3,7 +3,6 @@
 #include "sandbox_workers/wasi/tree_state.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace sw::wasi {
 
@@ -87,7 +86,9 @@ Errno TreeState::restore(Tree& tree, std::uint64_t now_ns) const {
   const TreeState now = of(tree);
   const std::vector<Change> changes = changes_to(now);
   // What must go, deepest first: it may stand where something else has to come.
-  for (const Change& change : std::views::reverse(changes)) {
+  // (clang 14 cannot compile libstdc++'s views.)
+  for (auto at = changes.rbegin(); at != changes.rend(); ++at) {
+    const Change& change = *at;
     const auto before = entries_.find(change.path);
     const bool replaced = change.kind == Change::Kind::kModified &&
                           (before->second.type != change.type || change.type == FileType::kSymbolicLink);

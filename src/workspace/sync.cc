@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 
 #include "sandbox_workers/workspace/workspace.h"
@@ -169,7 +168,7 @@ Result<void> place_all(Placer& placer, const Folders& folders, std::span<const W
 
 /// Deepest first.
 Result<void> remove_all(Placer& placer, const std::vector<std::string>& paths) {
-  for (const std::string& path : std::views::reverse(paths)) SW_CHECK_OK(placer.remove(path));
+  for (auto path = paths.rbegin(); path != paths.rend(); ++path) SW_CHECK_OK(placer.remove(*path));
   return {};
 }
 

@@ -54,9 +54,10 @@ std::atomic_ref<std::uint32_t> shared_word(std::span<std::byte> bytes) {
 
 Result<Interrupt> Interrupt::find(MemoryView memory) {
   const std::span<const std::byte> bytes = memory.bytes();
-  const auto found = std::ranges::search(bytes, std::as_bytes(std::span(kCookie)));
-  if (found.empty()) return Error{ErrorCode::kNotFound, "no table of CPython's offsets in memory", 0};
-  const auto runtime = static_cast<std::uint64_t>(found.begin() - bytes.begin());
+  const auto cookie = std::as_bytes(std::span(kCookie));
+  const auto found = std::search(bytes.begin(), bytes.end(), cookie.begin(), cookie.end());
+  if (found == bytes.end()) return Error{ErrorCode::kNotFound, "no table of CPython's offsets in memory", 0};
+  const auto runtime = static_cast<std::uint64_t>(found - bytes.begin());
   const auto table =
       memory.load<std::array<std::uint64_t, kWordCount>>(static_cast<std::uint32_t>(runtime + kCookie.size()));
   if (!table || (*table)[kPyVersion] >> 16 != kVersion || (*table)[kFreeThreaded] != 0) {
