@@ -49,15 +49,18 @@ Result<int> engines_command(bool json) {
   return 0;
 }
 
-Result<int> bake_command(const std::vector<std::string>& names) {
+Result<std::vector<std::unique_ptr<engine::Language>>> chosen_languages(const std::vector<std::string>& names) {
+  if (names.empty()) return engine::all_languages();
   std::vector<std::unique_ptr<engine::Language>> languages;
   for (const std::string& name : names) {
     SW_TRY(auto language, engine::find_language(name));
     languages.push_back(std::move(language));
   }
-  if (names.empty()) {
-    SW_TRY(languages, engine::all_languages());
-  }
+  return languages;
+}
+
+Result<int> bake_command(const std::vector<std::string>& names) {
+  SW_TRY(auto languages, chosen_languages(names));
   SW_TRY(const auto machine, engine::Machine::create());
   for (auto& language : languages) {
     const std::string name = language->manifest().language;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/backup_command.h"
+#include "cli/conformance_command.h"
 #include "cli/engines_command.h"
 #include "cli/repl_command.h"
 #include "cli/run_command.h"
@@ -162,6 +163,10 @@ int run_program(int argc, char** argv) {
   CLI::App* bake_app = app.add_subcommand("bake", "Fetch, compile and boot languages ahead of their first use");
   bake_app->add_option("language", bake_languages, "Languages; all if none is named");
 
+  std::vector<std::string> conformance_languages;
+  CLI::App* conformance_app = app.add_subcommand("conformance", "Check that languages keep the engine contract");
+  conformance_app->add_option("language", conformance_languages, "Languages; all if none is named");
+
   std::string backup_from = sw::cli::default_data_folder();
   std::string backup_to;
   CLI::App* backup_app = app.add_subcommand("backup", "Copy the data folder, also while it is in use");
@@ -181,6 +186,7 @@ int run_program(int argc, char** argv) {
   if (engines_app->parsed()) return report(sw::cli::engines_command(engines_json));
   if (backup_app->parsed()) return report(sw::cli::backup_command(backup_from, backup_to));
   if (bake_app->parsed()) return report(sw::cli::bake_command(bake_languages));
+  if (conformance_app->parsed()) return report(sw::cli::conformance_command(conformance_languages));
   if (context_arguments.list->parsed()) {
     return report(sw::cli::contexts_command(context_arguments.options, context_arguments.json));
   }

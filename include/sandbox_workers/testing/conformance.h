@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Does an engine keep the contract of engine/engine.h? One call answers, whatever the test framework:
+//
+//   TEST(Calc, KeepsTheContract) {
+//     const auto kept = sw::testing::run_engine_conformance(engine, {.simple = {"1 + 2 * 3", "7"}, .error = "1
+//     +"}); EXPECT_TRUE(kept.ok()) << kept.error().message;
+//   }
+//
+// The engine is run alone and, if it has sessions, behind a runtime Worker as a Sandbox would use it. The programs
+// are in the engine's own language; those that are optional are for checks that not every language has the means
+// for.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/testing/test_state.h"
+
+namespace sw::testing {
+
+/// A program and the text or JSON of its value.
+struct ProgramAndValue {
+  std::string code;
+  std::optional<std::string> expect_text = {};  ///< absent: any value, or none
+};
+
+/// Two cells of one context, the second of which needs what the first left.
+struct DefineAndUse {
+  std::string define;
+  std::string use;  ///< gives the same value each time it is run
+  std::string expect_text;
+};
+
+struct EnvProgram {
+  std::string code;  ///< its value is the number that the environment variable `name` holds; without one, anything
+  std::string name;
+};
+
+struct CwdProgram {
+  std::string enter;  ///< makes the folder /workspace/conformance and goes there
+  std::string show;   ///< its value is the current directory
+  /// Its value when `show` runs in /workspace/conformance.
+  std::string expect_text = "/workspace/conformance";
+};
+
+struct FilesProgram {
+  std::string write;  ///< writes "content" and nothing else to `path`
+  std::string path = "/workspace/conformance.txt";
+};
+
+struct ConformancePrograms {
+  ProgramAndValue simple;
+  std::string error;  ///< raises what it does not catch, or is no program at all
+  /// Required if the engine has sessions.
+  std::optional<DefineAndUse> stateful = {};
+
+  /// Never ends by itself.
+  std::optional<std::string> endless = {};
+  /// Brings the interpreter down: a trap, an abort.
+  std::optional<std::string> crash = {};
+  std::optional<EnvProgram> env = {};
+  std::optional<CwdProgram> cwd = {};
+  std::optional<FilesProgram> files = {};
+  /// The first cell leaves a file open, the second goes on with it.
+  std::optional<DefineAndUse> open_file = {};
+  /// Its value is a random number, other each time.
+  std::optional<std::string> random = {};
+};
+
+/// The programs from JSON, for engines that keep them in a file:
+///   {"simple": {"code", "value"?}, "error": "…", "stateful": {"define", "use", "value"}, "endless": "…",
+///    "crash": "…", "env": {"code", "name"}, "cwd": {"enter", "show", "value"}, "files": {"write"},
+///    "openFile": {"define", "use", "value"}, "random": "…"}
+/// where only the first two are required.
+/// Errors: kInvalidArgument saying what is missing or of another type.
+Result<ConformancePrograms> parse_programs(std::string_view json);
+
+/// What came of one check.
+struct CheckReport {
+  std::string_view name;  ///< "an error of the code is part of the outcome"
+  bool skipped = false;   ///< the engine has no sessions, or the program was not given
+  const Error* violation = nullptr;
+};
+
+struct ConformanceOptions {
+  /// Where contexts are stored; null: a new state.
+  std::shared_ptr<TestState> state = nullptr;
+  std::string key = "conformance";
+  /// Called after each check, on the calling thread. After a violation no check follows.
+  std::function<void(const CheckReport&)> on_check = {};
+};
+
+/// Runs all checks. Takes about a second, plus what the engine's own runs take. Threads: any; it blocks.
+/// Errors: the first check that is violated, as kInternal: its name and what was found.
+Result<void> run_engine_conformance(const std::shared_ptr<engine::Engine>& engine,
+                                    const ConformancePrograms& programs, const ConformanceOptions& options = {});
+
+}  // namespace sw::testing

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/conformance_command.h"
+
+#include <fmt/format.h>
+
+#include "cli/engines_command.h"
+#include "cli/load_engine.h"
+#include "engine/embedded_files.h"
+#include "sandbox_workers/testing/conformance.h"
+
+namespace sw::cli {
+
+namespace {
+
+constexpr int kStatusViolation = 1;
+
+Result<testing::ConformancePrograms> programs_of(std::string_view language) {
+  const auto text = engine::find_embedded_file(fmt::format("{}/conformance.json", language));
+  if (!text) return Error{ErrorCode::kInternal, fmt::format("{} has no conformance.json", language), 0};
+  return testing::parse_programs(*text);
+}
+
+/// True if the contract is kept.
+Result<bool> check(engine::Machine& machine, std::unique_ptr<engine::Language> language) {
+  const std::string name = language->manifest().language;
+  SW_TRY(const testing::ConformancePrograms programs, programs_of(name));
+  SW_TRY(const auto engine, load_engine(machine, std::move(language)));
+  const auto print = [&](const testing::CheckReport& report) {
+    const char* const verdict = report.violation != nullptr ? "FAILED " : report.skipped ? "skipped" : "ok     ";
+    fmt::print("{}  {}: {}\n", verdict, name, report.violation ? report.violation->message : report.name);
+  };
+  return testing::run_engine_conformance(engine, programs, {.on_check = print}).ok();
+}
+
+}  // namespace
+
+Result<int> conformance_command(const std::vector<std::string>& names) {
+  SW_TRY(auto languages, chosen_languages(names));
+  SW_TRY(const auto machine, engine::Machine::create());
+  int status = 0;
+  for (auto& language : languages) {
+    SW_TRY(const bool kept, check(*machine, std::move(language)));
+    if (!kept) status = kStatusViolation;
+  }
+  return status;
+}
+
+}  // namespace sw::cli

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the groups of checks share.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/testing/conformance.h"
+
+namespace sw::testing {
+
+/// Runs checks in order and reports each.
+class Checks {
+ public:
+  explicit Checks(std::function<void(const CheckReport&)> on_check) : on_check_(std::move(on_check)) {}
+
+  /// The violation, if `body` finds one, with the check's name before it.
+  Result<void> check(std::string_view name, const std::function<Result<void>()>& body);
+  void skip(std::string_view name);
+  /// Skips the check if the program is missing.
+  template <class Program, class Body>
+  Result<void> check_with(std::string_view name, const std::optional<Program>& program, Body body) {
+    if (program) return check(name, [&]() -> Result<void> { return body(*program); });
+    skip(name);
+    return {};
+  }
+
+ private:
+  std::function<void(const CheckReport&)> on_check_;
+};
+
+Error violated(std::string what);
+
+/// "the value '2'", "the error ValueError: broken", "no value": what an outcome is, for messages.
+std::string describe(const engine::Outcome& outcome);
+
+/// No error and, if a text is expected, that value.
+Result<void> expect_value(const engine::Outcome& outcome, const std::optional<std::string>& text);
+Result<void> expect_value(const engine::Outcome& outcome);
+Result<void> expect_error(const engine::Outcome& outcome);
+/// An error whose name says that a limit ended the run.
+Result<void> expect_limit(const engine::Outcome& outcome);
+
+engine::RunRequest request_for(std::string_view code);
+
+/// Checks that need the engine alone.
+Result<void> check_engine(Checks& checks, const std::shared_ptr<engine::Engine>& engine,
+                          const ConformancePrograms& programs);
+
+/// Checks of session instances without a server around them.
+Result<void> check_sessions(Checks& checks, const std::shared_ptr<engine::Engine>& engine,
+                            const ConformancePrograms& programs);
+
+/// Checks of contexts behind a runtime Worker.
+Result<void> check_server(Checks& checks, const std::shared_ptr<engine::Engine>& engine,
+                          const ConformancePrograms& programs, const ConformanceOptions& options);
+
+}  // namespace sw::testing

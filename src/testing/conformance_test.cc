@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox_workers/testing/conformance.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "testing/counter_engine.h"
+
+namespace sw::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+const ConformancePrograms kCounterPrograms = {.simple = {"read", "0"},
+                                              .error = "error",
+                                              .stateful = DefineAndUse{"inc", "read", "1"},
+                                              .endless = "limit",
+                                              .crash = "crash",
+                                              .random = "random"};
+
+std::string violation_of(std::shared_ptr<CounterEngine> engine,
+                         const ConformancePrograms& programs = kCounterPrograms) {
+  const auto kept = run_engine_conformance(std::move(engine), programs);
+  return kept.ok() ? "none" : kept.error().message;
+}
+
+TEST(Conformance, AnEngineThatKeepsTheContractPasses) {
+  std::vector<std::string> names;
+  std::vector<std::string> skipped;
+  const auto kept = run_engine_conformance(std::make_shared<CounterEngine>(), kCounterPrograms,
+                                           {.on_check = [&](const CheckReport& report) {
+                                             (report.skipped ? skipped : names).emplace_back(report.name);
+                                             EXPECT_EQ(report.violation, nullptr);
+                                           }});
+  EXPECT_TRUE(kept.ok()) << kept.error().message;
+  EXPECT_THAT(names, Contains("an instance goes on from its snapshot"));
+  EXPECT_THAT(skipped, Contains("a run sees its environment and no other's"));
+}
+
+TEST(Conformance, AnEngineWithoutSessionsIsAskedForNoStatefulProgram) {
+  ConformancePrograms programs = kCounterPrograms;
+  programs.stateful.reset();
+  EXPECT_EQ(violation_of(std::make_shared<CounterEngine>(CounterEngine::Faults{.no_sessions = true}), programs),
+            "none");
+  EXPECT_THAT(violation_of(std::make_shared<CounterEngine>(), programs), HasSubstr("stateful is missing"));
+}
+
+TEST(ParsePrograms, ReadsAllThatIsThereAndSaysWhatIsMissing) {
+  const auto programs = parse_programs(R"({"simple": {"code": "1", "value": "1"}, "error": "x",
+      "openFile": {"define": "d", "use": "u", "value": "v"}, "random": "r"})");
+  ASSERT_TRUE(programs.ok()) << programs.error().message;
+  EXPECT_EQ(programs->simple.expect_text, "1");
+  EXPECT_EQ(programs->open_file->use, "u");
+  EXPECT_EQ(programs->random, "r");
+  EXPECT_FALSE(programs->crash.has_value());
+  for (const char* bad : {"", "[]", R"({"error": "x"})", R"({"simple": {"code": 1}, "error": "x"})"}) {
+    EXPECT_EQ(parse_programs(bad).error().code, ErrorCode::kInvalidArgument) << bad;
+  }
+}
+
+struct Fault {
+  const char* name;
+  CounterEngine::Faults faults;
+  const char* violated;
+};
+
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
+
+class EachFault : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(EachFault, IsFound) {
+  EXPECT_THAT(violation_of(std::make_shared<CounterEngine>(GetParam().faults)), HasSubstr(GetParam().violated));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Conformance, EachFault,
+    ::testing::Values(
+        Fault{"wrong_value",
+              {.wrong_value = true},
+              "a simple program gives its value: expected the value '0', got the value '7'"},
+        Fault{"error_fails_the_run",
+              {.error_fails_the_run = true},
+              "an error of the code is part of the outcome: `run` failed"},
+        Fault{"no_build", {.no_build = true}, "the engine says what it is: `build` is empty"},
+        Fault{"no_memory_limit", {.no_memory_limit = true}, "the engine says its limits: `memory_bytes` is 0"},
+        Fault{"runs_share_state", {.runs_share_state = true}, "nothing of a run remains for the next"},
+        Fault{"limit_is_an_error_of_its_own",
+              {.limit_is_an_error_of_its_own = true},
+              "an endless program ends at its limit: expected an ExecutionLimitError"},
+        Fault{"forgets_changes", {.forgets_changes = true}, "`changed` leaves out a change between 0 and 8192"},
+        Fault{"restores_nothing",
+              {.restores_nothing = true},
+              "an instance goes on from its snapshot: expected the value '1', got the value '0'"},
+        Fault{"error_invalidates", {.error_invalidates = true}, "an error of the code made the instance invalid"},
+        Fault{"crash_keeps_valid", {.crash_keeps_valid = true}, "`invalid` is false after a crash"},
+        Fault{"invalid_still_runs", {.invalid_still_runs = true}, "`execute` works although `invalid` is true"},
+        Fault{"random_repeats",
+              {.random_repeats = true},
+              "random numbers differ in two instances from one snapshot: both gave"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace sw::testing

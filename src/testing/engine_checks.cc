@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+// The engine alone: what it says of itself, and runs of which nothing remains.
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "testing/checks.h"
+
+namespace sw::testing {
+
+namespace {
+
+using engine::Engine;
+using engine::Outcome;
+using engine::RunRequest;
+
+constexpr char kEnvValue[] = "4711";
+// Long enough that a slow machine begins the program, short enough to wait for.
+constexpr std::chrono::milliseconds kEndlessFor{100};
+
+Result<Outcome> run(Engine& engine, const RunRequest& request) {
+  wasi::BufferSink output;
+  Result<Outcome> outcome = Outcome{};
+  SW_CHECK_OK(engine.on_guest_thread([&] { outcome = engine.run(request, output); }));
+  if (!outcome.ok()) {
+    return violated(fmt::format("`run` failed: {}", outcome.error().message));
+  }
+  return outcome;
+}
+
+Result<void> check_about(const engine::EngineInfo& about) {
+  if (about.language.empty()) return violated("`language` is empty");
+  if (about.engine_name.empty()) return violated("`engine_name` is empty");
+  if (about.build.empty()) return violated("`build` is empty");
+  return {};
+}
+
+Result<void> check_limits(const engine::EngineLimits& limits) {
+  if (limits.memory_bytes == 0) return violated("`memory_bytes` is 0");
+  if (limits.code_bytes == 0) return violated("`code_bytes` is 0");
+  if (limits.request_bytes == 0) return violated("`request_bytes` is 0");
+  return {};
+}
+
+Result<void> check_env(Engine& engine, const EnvProgram& program) {
+  RunRequest request = request_for(program.code);
+  request.env = {{program.name, kEnvValue}};
+  SW_TRY(const Outcome with, run(engine, request));
+  SW_CHECK_OK(expect_value(with, kEnvValue));
+  request.env.clear();
+  SW_TRY(const Outcome without, run(engine, request));
+  if (!without.error && without.value && without.value->text == kEnvValue) {
+    return violated("the next run sees the variable, too");
+  }
+  return {};
+}
+
+Result<void> check_nothing_remains(Engine& engine, const DefineAndUse& program) {
+  SW_TRY(const Outcome defined, run(engine, request_for(program.define)));
+  SW_CHECK_OK(expect_value(defined));
+  SW_TRY(const Outcome used, run(engine, request_for(program.use)));
+  if (used.error || !used.value || used.value->text != program.expect_text) return {};
+  return violated("the second run sees what the first one defined");
+}
+
+Result<void> check_endless(Engine& engine, const std::string& code) {
+  RunRequest request = request_for(code);
+  request.limits.wall_max = kEndlessFor;
+  SW_TRY(const Outcome outcome, run(engine, request));
+  return expect_limit(outcome);
+}
+
+}  // namespace
+
+Result<void> check_engine(Checks& checks, const std::shared_ptr<Engine>& engine,
+                          const ConformancePrograms& programs) {
+  const auto simple_works = [&]() -> Result<void> {
+    SW_TRY(const Outcome outcome, run(*engine, request_for(programs.simple.code)));
+    return expect_value(outcome, programs.simple.expect_text);
+  };
+  SW_CHECK_OK(checks.check("a simple program gives its value", simple_works));
+  SW_CHECK_OK(checks.check("an error of the code is part of the outcome", [&]() -> Result<void> {
+    SW_TRY(const Outcome outcome, run(*engine, request_for(programs.error)));
+    return expect_error(outcome);
+  }));
+  SW_CHECK_OK(checks.check("the engine says what it is", [&] { return check_about(engine->info()); }));
+  SW_CHECK_OK(checks.check("the engine says its limits", [&] { return check_limits(engine->info().limits); }));
+  SW_CHECK_OK(checks.check_with("a run sees its environment and no other's", programs.env,
+                                [&](const EnvProgram& program) { return check_env(*engine, program); }));
+  SW_CHECK_OK(
+      checks.check_with("nothing of a run remains for the next", programs.stateful,
+                        [&](const DefineAndUse& program) { return check_nothing_remains(*engine, program); }));
+  SW_CHECK_OK(checks.check_with("an endless program ends at its limit", programs.endless,
+                                [&](const std::string& code) { return check_endless(*engine, code); }));
+  SW_CHECK_OK(checks.check_with("a crash is part of the outcome", programs.crash,
+                                [&](const std::string& code) -> Result<void> {
+                                  SW_TRY(const Outcome outcome, run(*engine, request_for(code)));
+                                  return expect_error(outcome);
+                                }));
+  return checks.check("a simple program works after all that", simple_works);
+}
+
+}  // namespace sw::testing

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+// Session instances without a server around them.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "sandbox_workers/workspace/workspace.h"
+#include "testing/checks.h"
+#include "testing/kept_snapshot.h"
+
+namespace sw::testing {
+
+namespace {
+
+using engine::Engine;
+using engine::Outcome;
+using engine::SessionInstance;
+
+constexpr std::chrono::milliseconds kEndlessFor{100};
+
+/// An engine's instances and the files they share.
+class Sessions {
+ public:
+  explicit Sessions(Engine& engine)
+      : engine_(engine), workspace_(std::make_shared<Workspace>(wasi::TreeLimits{}, 0)) {}
+
+  Result<std::unique_ptr<SessionInstance>> boot() { return engine_.boot(options()); }
+  Result<std::unique_ptr<SessionInstance>> restore(engine::SnapshotSource& source) {
+    return engine_.restore(options(), source);
+  }
+
+  Result<Outcome> execute(SessionInstance& instance, std::string_view code,
+                          std::chrono::nanoseconds wall_max = engine::RunLimits{}.wall_max) {
+    engine::RunRequest request = request_for(code);
+    request.workspace = workspace_->tree();
+    request.limits.wall_max = wall_max;
+    wasi::BufferSink output;
+    return instance.execute(request, output);
+  }
+
+  /// An instance in which `code` has run well.
+  Result<std::unique_ptr<SessionInstance>> after(std::string_view code) {
+    SW_TRY(auto instance, boot());
+    SW_TRY(const Outcome outcome, execute(*instance, code));
+    SW_CHECK_OK(expect_value(outcome));
+    return instance;
+  }
+
+  Result<void> expect(SessionInstance& instance, std::string_view code, const std::string& text) {
+    SW_TRY(const Outcome outcome, execute(instance, code));
+    return expect_value(outcome, text);
+  }
+
+ private:
+  engine::SessionOptions options() const { return {.workspace = workspace_}; }
+
+  Engine& engine_;
+  std::shared_ptr<Workspace> workspace_;  // shared with the instances
+};
+
+/// What is true of an instance that must not be used again.
+Result<void> expect_refusal(Sessions& sessions, SessionInstance& instance, std::string_view code) {
+  if (instance.can_snapshot()) return violated("`can_snapshot` is true although `invalid` is");
+  if (sessions.execute(instance, code).ok()) return violated("`execute` works although `invalid` is true");
+  if (!instance.invalid()) return violated("`invalid` does not stay true");
+  return {};
+}
+
+Result<KeptSnapshot> keep(SessionInstance& instance) {
+  if (!instance.can_snapshot()) return violated("`can_snapshot` is false after a run that left nothing open");
+  SW_TRY(const engine::SessionSnapshot snapshot, instance.snapshot());
+  SW_CHECK_OK(check_changed(snapshot));
+  return KeptSnapshot(snapshot);
+}
+
+Result<void> check_restore(Sessions& sessions, const DefineAndUse& program) {
+  SW_TRY(auto instance, sessions.after(program.define));
+  SW_CHECK_OK(sessions.expect(*instance, program.use, program.expect_text));
+  SW_TRY(KeptSnapshot kept, keep(*instance));
+  SW_CHECK_OK(sessions.expect(*instance, program.use, program.expect_text));
+  instance.reset();
+  SW_TRY(const auto restored, sessions.restore(kept));
+  return sessions.expect(*restored, program.use, program.expect_text);
+}
+
+Result<void> check_error(Sessions& sessions, const ConformancePrograms& programs) {
+  SW_TRY(const auto instance, sessions.after(programs.stateful->define));
+  SW_TRY(const Outcome outcome, sessions.execute(*instance, programs.error));
+  SW_CHECK_OK(expect_error(outcome));
+  if (instance->invalid()) return violated("an error of the code made the instance invalid");
+  return sessions.expect(*instance, programs.stateful->use, programs.stateful->expect_text);
+}
+
+/// After what may or may not have cost the instance: it goes on, or it refuses.
+Result<void> expect_goes_on_or_refuses(Sessions& sessions, SessionInstance& instance,
+                                       const DefineAndUse& program) {
+  if (instance.invalid()) return expect_refusal(sessions, instance, program.use);
+  return sessions.expect(instance, program.use, program.expect_text);
+}
+
+Result<void> check_limit(Sessions& sessions, const DefineAndUse& stateful, std::string_view endless) {
+  SW_TRY(const auto instance, sessions.after(stateful.define));
+  SW_TRY(const Outcome outcome, sessions.execute(*instance, endless, kEndlessFor));
+  SW_CHECK_OK(expect_limit(outcome));
+  return expect_goes_on_or_refuses(sessions, *instance, stateful);
+}
+
+Result<void> check_crash(Sessions& sessions, const DefineAndUse& stateful, std::string_view crash) {
+  SW_TRY(const auto instance, sessions.after(stateful.define));
+  SW_TRY(const Outcome outcome, sessions.execute(*instance, crash));
+  SW_CHECK_OK(expect_error(outcome));
+  if (!instance->invalid()) return violated("`invalid` is false after a crash");
+  return expect_refusal(sessions, *instance, stateful.use);
+}
+
+Result<void> check_random(Sessions& sessions, std::string_view code) {
+  SW_TRY(const auto instance, sessions.after(code));
+  SW_TRY(KeptSnapshot kept, keep(*instance));
+  std::string values[2];
+  for (std::string& value : values) {
+    SW_TRY(const auto restored, sessions.restore(kept));
+    SW_TRY(const Outcome outcome, sessions.execute(*restored, code));
+    SW_CHECK_OK(expect_value(outcome));
+    if (!outcome.value) return violated("the program has no value");
+    value = outcome.value->text;
+  }
+  if (values[0] == values[1]) return violated(fmt::format("both gave {}", values[0]));
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_sessions(Checks& checks, const std::shared_ptr<Engine>& engine,
+                            const ConformancePrograms& programs) {
+  Sessions sessions(*engine);
+  const auto within = [&](const std::function<Result<void>()>& body) -> Result<void> {
+    Result<void> result;
+    SW_CHECK_OK(engine->on_guest_thread([&] { result = body(); }));
+    return result;
+  };
+  const DefineAndUse& stateful = *programs.stateful;
+  SW_CHECK_OK(checks.check("an instance goes on from its snapshot",
+                           [&] { return within([&] { return check_restore(sessions, stateful); }); }));
+  SW_CHECK_OK(checks.check("an error of the code leaves an instance usable",
+                           [&] { return within([&] { return check_error(sessions, programs); }); }));
+  SW_CHECK_OK(checks.check_with(
+      "a limit leaves an instance usable, or invalid", programs.endless,
+      [&](const std::string& code) { return within([&] { return check_limit(sessions, stateful, code); }); }));
+  SW_CHECK_OK(checks.check_with(
+      "a crash leaves an instance invalid for good", programs.crash,
+      [&](const std::string& code) { return within([&] { return check_crash(sessions, stateful, code); }); }));
+  return checks.check_with(
+      "random numbers differ in two instances from one snapshot", programs.random,
+      [&](const std::string& code) { return within([&] { return check_random(sessions, code); }); });
+}
+
+}  // namespace sw::testing
