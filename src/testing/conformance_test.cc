@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"random_repeats",
               {.random_repeats = true},
               "random numbers differ in two instances from one snapshot: both gave"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& fault) { return std::string(fault.param.name); });
 
 }  // namespace
 }  // namespace sw::testing
