@@ -75,9 +75,9 @@ inline constexpr int kTracebackLinesMax = 500;
 /// An error that the guest's code raised and did not catch, or a limit it met.
 struct GuestError {
   std::string name;
-  std::string message;
-  std::vector<std::string> traceback;
-  std::optional<std::int64_t> line_number;
+  std::string message = {};
+  std::vector<std::string> traceback = {};
+  std::optional<std::int64_t> line_number = {};
 };
 
 /// Name of the errors that limits cause.
