@@ -14,6 +14,15 @@ namespace json = boost::json;
 
 constexpr int kVersion = 1;
 
+void put_saved(json::object& object, const std::optional<std::uint64_t>& execution) {
+  if (execution) object["savedExecution"] = *execution;
+}
+
+std::optional<std::uint64_t> saved_of(const json::object& object) {
+  const json::value* saved = object.if_contains("savedExecution");
+  return saved ? std::optional(saved->to_number<std::uint64_t>()) : std::nullopt;
+}
+
 }  // namespace
 
 Bytes encode(const ContextRow& row) {
@@ -23,7 +32,12 @@ Bytes encode(const ContextRow& row) {
                          {"lastUsed", row.last_used_ms},
                          {"executions", row.executions},
                          {"savedAt", row.saved_ms}};
-  if (row.saved_execution) object["savedExecution"] = *row.saved_execution;
+  put_saved(object, row.saved_execution);
+  if (row.before) {
+    json::object before = {{"cwd", row.before->cwd}};
+    put_saved(before, row.before->saved_execution);
+    object["before"] = std::move(before);
+  }
   const std::string text = json::serialize(object);
   const BytesView bytes = as_bytes(text);
   return {bytes.begin(), bytes.end()};
@@ -42,8 +56,11 @@ Result<ContextRow> decode_context_row(BytesView bytes) {
     row.last_used_ms = object.at("lastUsed").to_number<std::int64_t>();
     row.executions = object.at("executions").to_number<std::uint64_t>();
     row.saved_ms = object.at("savedAt").to_number<std::int64_t>();
-    if (const json::value* saved = object.if_contains("savedExecution")) {
-      row.saved_execution = saved->to_number<std::uint64_t>();
+    row.saved_execution = saved_of(object);
+    if (const json::value* before = object.if_contains("before")) {
+      const json::object& fields = before->as_object();
+      row.before = ContextRow::Before{.cwd = json::value_to<std::string>(fields.at("cwd")),
+                                      .saved_execution = saved_of(fields)};
     }
     return row;
   } catch (const std::exception& problem) {

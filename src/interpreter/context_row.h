@@ -21,6 +21,14 @@ struct ContextRow {
   std::optional<std::uint64_t> saved_execution;
   std::int64_t saved_ms = 0;
 
+  /// What the run that `executions` counts last began with: enough to take it back. Absent after anything else
+  /// than a run.
+  struct Before {
+    std::string cwd;
+    std::optional<std::uint64_t> saved_execution;
+  };
+  std::optional<Before> before;
+
   /// True when runs have ended since whose effects on memory are not saved.
   bool stale() const { return saved_execution && *saved_execution != executions; }
 };

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "sandbox_workers/base/value_or.h"
+#include "sandbox_workers/runtime/answers.h"
 #include "sandbox_workers/runtime/http.h"
 #include "sandbox_workers/runtime/protocol.h"
 
@@ -21,17 +22,7 @@ inline constexpr std::size_t kBodyBytesMax = 98'304;
 inline constexpr std::size_t kCodeBytesMax = 65'536;
 inline constexpr std::string_view kWorkspacePath = "/workspace";
 
-/// "2026-01-31T12:34:56.789Z", of milliseconds since the epoch.
-std::string iso_time(std::int64_t ms);
-
-ErrorBody validation_failed(std::string message, int status = 400);
-ErrorBody context_not_found(std::string_view id);
-ErrorBody internal_error(std::string message, int status = 500);
-
 Response json_response(int status, const boost::json::value& body);
-/// The same with a body that is JSON text already.
-Response json_text_response(int status, std::string body);
-Response error_response(const ErrorBody& error, std::int64_t now_ms);
 /// What `error_response` was made of; INTERNAL_ERROR with the status for anything else.
 ErrorBody parse_error(const Response& response);
 

@@ -46,6 +46,9 @@ struct RunRequest {
   /// sys.argv, process.argv, …: the program's name first. Empty: the language's own default.
   std::vector<std::string> args;
   std::string stdin_data;
+  /// The folder that the first cell of an instance begins in, if there is such a folder; later cells go on where
+  /// the one before ended. Empty: /workspace.
+  std::string cwd;
   /// The files under /workspace; null: none yet, and what is written goes with the run.
   std::shared_ptr<wasi::Tree> workspace;
   RunLimits limits;

@@ -5,6 +5,7 @@
 // A request and a response as Workers see them, whatever carried them: a call in this process, a socket, a test.
 
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@ struct Request {
   std::string path = "/";  ///< without a query
   Headers headers = {};
   std::string body = {};
+  std::stop_token cancel = {};  ///< ends what the request started: nobody waits for the answer any more
 };
 
 struct Response {

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What Workers answer over HTTP: JSON, and one shape for everything that is not a success.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/runtime/http.h"
+#include "sandbox_workers/runtime/protocol.h"
+
+namespace sw::runtime {
+
+ErrorBody validation_failed(std::string message, int status = 400);
+ErrorBody context_not_found(std::string_view id);
+ErrorBody internal_error(std::string message, int status = 500);
+/// The answer to something that failed without being refused: 502 when an engine did, 503 when the host cannot do
+/// it now, else 500. INTERNAL_ERROR in each case.
+ErrorBody error_body(const Error& error);
+
+/// "2026-01-31T12:34:56.789Z", of milliseconds since the epoch.
+std::string iso_time(std::int64_t ms);
+
+/// With a body that is JSON text already.
+Response json_text_response(int status, std::string body);
+/// {code, message, context, httpStatus, timestamp, operation?}
+Response error_response(const ErrorBody& error, std::int64_t now_ms);
+/// 404
+Response not_found_response(std::int64_t now_ms);
+/// 405 with Allow: `methods` are like "GET, POST".
+Response method_not_allowed_response(std::string_view methods, std::int64_t now_ms);
+
+/// "live", "restored", "fresh"
+std::string_view state_name(ContextState state);
+
+/// 1 to 128 of A-Z a-z 0-9 . _ -
+bool is_interpreter_key(std::string_view key);
+
+}  // namespace sw::runtime

@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "interpreter/contexts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+namespace sw::interpreter {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr storage::TableId kMetaTable = 0x01;
+constexpr storage::TableId kContextsTable = 0x10;
+constexpr std::string_view kMetaKey = "interpreter";
+constexpr int kMetaVersion = 1;
+constexpr std::size_t kIdBytesMax = 128;
+
+Error refused(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message), 0}; }
+
+/// What is kept of the Interpreter itself.
+struct Metadata {
+  std::int64_t created_ms = 0;
+  std::int64_t last_used_ms = 0;
+};
+
+Bytes encode(const Metadata& meta) {
+  const std::string text = json::serialize(
+      json::object{{"v", kMetaVersion}, {"createdAt", meta.created_ms}, {"lastUsed", meta.last_used_ms}});
+  const BytesView bytes = as_bytes(text);
+  return {bytes.begin(), bytes.end()};
+}
+
+Result<std::optional<Metadata>> read_metadata(storage::Reader& reader) {
+  SW_TRY(const auto bytes, reader.get(kMetaTable, kMetaKey));
+  if (!bytes) return std::optional<Metadata>();
+  try {
+    const json::value value = json::parse(as_text(*bytes));
+    const json::object& object = value.as_object();
+    if (object.at("v").to_number<int>() != kMetaVersion) {
+      return Error{ErrorCode::kCorrupt, "an Interpreter was written by another version of this program", 0};
+    }
+    return std::optional(Metadata{.created_ms = object.at("createdAt").to_number<std::int64_t>(),
+                                  .last_used_ms = object.at("lastUsed").to_number<std::int64_t>()});
+  } catch (const std::exception& problem) {
+    return Error{ErrorCode::kCorrupt, fmt::format("an Interpreter's row is damaged: {}", problem.what()), 0};
+  }
+}
+
+}  // namespace
+
+Contexts::Contexts(storage::ObjectStorage& storage, object::Clock& clock, const ContextsOptions& options)
+    : storage_(storage), clock_(clock), options_(options) {}
+
+Result<std::unique_ptr<Contexts>> Contexts::open(storage::ObjectStorage& storage, object::Clock& clock,
+                                                 const ContextsOptions& options) {
+  std::unique_ptr<Contexts> contexts(new Contexts(storage, clock, options));
+  SW_TRY(contexts->snapshots_, snapshot::SnapshotStore::open(storage, options.snapshots));
+  return contexts;
+}
+
+// --- use and expiry
+
+Result<void> Contexts::ensure_metadata() {
+  if (has_metadata_) return {};
+  std::optional<Metadata> meta;
+  SW_CHECK_OK(storage_.read([&](storage::Reader& reader) -> Result<void> {
+    SW_TRY(meta, read_metadata(reader));
+    return {};
+  }));
+  if (!meta) {
+    const Bytes row = encode(Metadata{.created_ms = now_ms(), .last_used_ms = now_ms()});
+    SW_CHECK_OK(storage_.transact(
+        [&](storage::Transaction& transaction) { return transaction.put(kMetaTable, kMetaKey, row); }));
+  }
+  has_metadata_ = true;
+  return {};
+}
+
+Result<void> Contexts::touch(storage::Transaction& transaction) {
+  object::TransactionAlarm slot(transaction);
+  const auto note_use = [&](object::Time now) -> Result<void> {
+    SW_TRY(auto meta, read_metadata(transaction));
+    const std::int64_t ms = now.time_since_epoch().count();
+    if (!meta) meta = Metadata{.created_ms = ms, .last_used_ms = ms};
+    meta->last_used_ms = ms;
+    return transaction.put(kMetaTable, kMetaKey, encode(*meta));
+  };
+  const auto expires = idle_timer_.touch(slot, clock_.now(), options_.idle_ttl, note_use);
+  return expires.ok() ? Result<void>() : expires.error();
+}
+
+template <class T>
+Result<T> Contexts::use_along(const snapshot::Also& body,
+                              const std::function<Result<T>(const snapshot::Also&)>& operate) {
+  auto outcome = operate([&](storage::Transaction& transaction) -> Result<void> {
+    SW_CHECK_OK(body(transaction));
+    return touch(transaction);
+  });
+  if (!outcome.ok()) idle_timer_.reset();
+  return outcome;
+}
+
+Result<void> Contexts::use(const snapshot::Also& body) {
+  return use_along<void>(body, [&](const snapshot::Also& along) { return storage_.transact(along); });
+}
+
+Result<object::IdleTimer::Verdict> Contexts::alarm() {
+  object::IdleTimer::Verdict verdict = object::IdleTimer::Verdict::kDisabled;
+  SW_CHECK_OK(storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
+    SW_TRY(const auto meta, read_metadata(transaction));
+    if (!meta) return {};
+    object::TransactionAlarm slot(transaction);
+    const object::Time last_used{std::chrono::milliseconds(meta->last_used_ms)};
+    SW_TRY(verdict, idle_timer_.alarm(slot, clock_.now(), options_.idle_ttl, last_used));
+    return {};
+  }));
+  return verdict;
+}
+
+// --- rows
+
+Result<std::optional<ContextRow>> Contexts::find(std::string_view id) {
+  std::optional<ContextRow> row;
+  // What no context can be called is not looked for: the storage would refuse it as a key.
+  if (id.empty() || id.size() > kIdBytesMax) return row;
+  SW_CHECK_OK(storage_.read([&](storage::Reader& reader) -> Result<void> {
+    SW_TRY(const auto bytes, reader.get(kContextsTable, id));
+    if (!bytes) return {};
+    SW_TRY(row, decode_context_row(*bytes));
+    return {};
+  }));
+  return row;
+}
+
+Result<Contexts::Rows> Contexts::list() {
+  Rows found;
+  SW_CHECK_OK(storage_.read([&](storage::Reader& reader) {
+    found.clear();
+    return reader.scan(storage::Range{.table = kContextsTable, .from = {}, .to = {}}, storage::Order::kAscending,
+                       [&](std::string_view id, BytesView value) -> Result<storage::Scan> {
+                         SW_TRY(ContextRow row, decode_context_row(value));
+                         found.emplace_back(id, std::move(row));
+                         return storage::Scan::kContinue;
+                       });
+  }));
+  std::ranges::sort(found, {}, [](const auto& entry) { return std::pair(entry.second.created_ms, entry.first); });
+  return found;
+}
+
+Result<void> Contexts::check_new(std::string_view id) {
+  if (id.empty() || id.size() > kIdBytesMax) {
+    return refused("id must be a non-empty string of at most 128 characters");
+  }
+  if (id.find('\0') != std::string_view::npos) return refused("id must not contain a NUL character");
+  SW_TRY(const Rows existing, list());
+  if (existing.size() >= options_.contexts_max) {
+    return refused(fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
+  }
+  if (std::ranges::any_of(existing, [&](const auto& entry) { return entry.first == id; })) {
+    return refused(fmt::format("Code context '{}' already exists", id));
+  }
+  return {};
+}
+
+snapshot::Also Contexts::writer_of(std::string_view id, const ContextRow& row) {
+  return [id = std::string(id), bytes = encode(row)](storage::Transaction& transaction) {
+    return transaction.put(kContextsTable, id, bytes);
+  };
+}
+
+Result<ContextRow> Contexts::create(std::string_view id, std::string_view cwd) {
+  SW_CHECK_OK(check_new(id));
+  ContextRow row;
+  row.cwd = cwd;
+  row.created_ms = row.last_used_ms = now_ms();
+  SW_CHECK_OK(use(writer_of(id, row)));
+  return row;
+}
+
+Result<void> Contexts::remove(std::string_view id) {
+  const snapshot::Also erase_row = [&](storage::Transaction& transaction) {
+    return transaction.erase(kContextsTable, id);
+  };
+  if (!has_memory(id)) return use(erase_row);
+  return use_along<void>(erase_row, [&](const snapshot::Also& along) { return snapshots_->remove(id, along); });
+}
+
+Result<void> Contexts::destroy() {
+  SW_CHECK_OK(storage_.destroy());
+  has_metadata_ = false;
+  idle_timer_.reset();
+  SW_TRY(snapshots_, snapshot::SnapshotStore::open(storage_, options_.snapshots));
+  return {};
+}
+
+// --- runs
+
+Result<snapshot::SaveStats> Contexts::save(snapshot::Live& live, snapshot::Step step, std::string_view id,
+                                           ContextRow& row) {
+  ContextRow saved = row;
+  saved.saved_execution = saved.executions;
+  saved.saved_ms = step.time_ms = now_ms();
+  const snapshot::Also write_row = [&](storage::Transaction& transaction) {
+    return transaction.put(kContextsTable, id, encode(saved));
+  };
+  SW_TRY(const snapshot::SaveStats stats,
+         use_along<snapshot::SaveStats>(
+             write_row, [&](const snapshot::Also& along) { return snapshots_->save(live, step, along); }));
+  row = std::move(saved);
+  return stats;
+}
+
+Result<void> Contexts::write(std::string_view id, const ContextRow& row) { return use(writer_of(id, row)); }
+
+Result<bool> Contexts::take_back(std::string_view id, ContextRow& row) {
+  if (!row.before || row.executions == 0) return false;
+  const bool memory_went_on = row.saved_execution == row.executions;
+  ContextRow earlier = row;
+  --earlier.executions;
+  earlier.cwd = row.before->cwd;
+  earlier.saved_execution = row.before->saved_execution;
+  earlier.before.reset();
+  const snapshot::Also write_row = writer_of(id, earlier);
+  if (!memory_went_on) {
+    SW_CHECK_OK(use(write_row));
+  } else if (!earlier.saved_execution) {
+    SW_CHECK_OK(
+        use_along<void>(write_row, [&](const snapshot::Also& along) { return snapshots_->remove(id, along); }));
+  } else {
+    SW_TRY(const snapshot::VersionInfo newest_version, newest(id));
+    if (newest_version.history == 0) return false;
+    SW_TRY(const auto version, use_along<snapshot::VersionInfo>(write_row, [&](const snapshot::Also& along) {
+             return snapshots_->undo(id, 1, now_ms(), along);
+           }));
+  }
+  row = std::move(earlier);
+  return true;
+}
+
+// --- versions
+
+/// A row whose memory is now that of another moment. What the runs since did to it is gone, and the caller knows.
+ContextRow Contexts::rewound(ContextRow row) {
+  row.saved_execution = row.executions;
+  row.saved_ms = now_ms();
+  row.before.reset();
+  return row;
+}
+
+Result<ContextRow> Contexts::existing(std::string_view id) {
+  SW_TRY(const auto row, find(id));
+  if (!row) return Error{ErrorCode::kNotFound, fmt::format("Code context '{}' not found", id), 0};
+  return *row;
+}
+
+Result<ContextRow> Contexts::with_memory(std::string_view id) {
+  SW_TRY(ContextRow row, existing(id));
+  if (!has_memory(id)) return refused(fmt::format("Code context '{}' has no saved memory yet", id));
+  return row;
+}
+
+Result<ContextRow> Contexts::fork(std::string_view id, std::string_view new_id) {
+  SW_TRY(ContextRow row, existing(id));
+  SW_CHECK_OK(check_new(new_id));
+  row.created_ms = row.last_used_ms = now_ms();
+  row.executions = row.saved_execution.value_or(0);
+  row.before.reset();
+  if (!has_memory(id)) {
+    SW_CHECK_OK(use(writer_of(new_id, row)));
+    return row;
+  }
+  SW_TRY(const auto version,
+         use_along<snapshot::VersionInfo>(writer_of(new_id, row), [&](const snapshot::Also& along) {
+           return snapshots_->fork(id, std::nullopt, new_id, now_ms(), along);
+         }));
+  return row;
+}
+
+Result<ContextRow> Contexts::undo(std::string_view id, std::uint32_t runs) {
+  SW_TRY(ContextRow row, with_memory(id));
+  row = rewound(std::move(row));
+  SW_TRY(const auto version,
+         use_along<snapshot::VersionInfo>(writer_of(id, row), [&](const snapshot::Also& along) {
+           return snapshots_->undo(id, runs, now_ms(), along);
+         }));
+  return row;
+}
+
+Result<snapshot::CheckpointInfo> Contexts::add_checkpoint(std::string_view id, std::string_view name) {
+  SW_TRY(const ContextRow row, with_memory(id));
+  const std::int64_t now = now_ms();
+  SW_TRY(const auto version,
+         use_along<snapshot::VersionInfo>(
+             [](auto&) { return Result<void>(); },
+             [&](const snapshot::Also& along) { return snapshots_->add_checkpoint(id, name, now, along); }));
+  return snapshot::CheckpointInfo{.label = std::string(name), .version = version.id, .time_ms = now};
+}
+
+Result<std::vector<snapshot::CheckpointInfo>> Contexts::checkpoints(std::string_view id) {
+  SW_TRY(const ContextRow row, existing(id));
+  if (!has_memory(id)) return std::vector<snapshot::CheckpointInfo>();
+  return snapshots_->checkpoints(id);
+}
+
+Result<snapshot::CheckpointInfo> Contexts::checkpoint(std::string_view id, std::string_view name) {
+  SW_TRY(const auto known, checkpoints(id));
+  const auto found = std::ranges::find(known, name, &snapshot::CheckpointInfo::label);
+  if (found == known.end()) {
+    return Error{ErrorCode::kNotFound, fmt::format("Code context '{}' has no checkpoint '{}'", id, name), 0};
+  }
+  return *found;
+}
+
+Result<void> Contexts::remove_checkpoint(std::string_view id, std::string_view name) {
+  SW_TRY(const auto found, checkpoint(id, name));
+  return use_along<void>(
+      [](auto&) { return Result<void>(); },
+      [&](const snapshot::Also& along) { return snapshots_->remove_checkpoint(id, name, along); });
+}
+
+Result<ContextRow> Contexts::restore_checkpoint(std::string_view id, std::string_view name) {
+  SW_TRY(ContextRow row, with_memory(id));
+  SW_TRY(const auto found, checkpoint(id, name));
+  row = rewound(std::move(row));
+  SW_TRY(const auto version,
+         use_along<snapshot::VersionInfo>(writer_of(id, row), [&](const snapshot::Also& along) {
+           return snapshots_->rewind(id, found.version, now_ms(), along);
+         }));
+  return row;
+}
+
+Result<std::optional<runtime::SnapshotInfo>> Contexts::snapshot_info(std::string_view id, const ContextRow& row) {
+  if (!has_memory(id)) return std::optional<runtime::SnapshotInfo>();
+  SW_TRY(const snapshot::VersionInfo version, newest(id));
+  SW_TRY(const snapshot::Usage usage, snapshots_->usage(id));
+  return std::optional(runtime::SnapshotInfo{.build = version.build,
+                                             .pages = version.pages,
+                                             .bytes = version.pages * 4096,
+                                             .stored_bytes = usage.bytes,
+                                             .taken_at_ms = version.time_ms,
+                                             .stale = row.stale()});
+}
+
+}  // namespace sw::interpreter

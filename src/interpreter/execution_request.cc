@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "interpreter/execution_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cctype>
+
+#include "runtime/messages.h"
+
+namespace sw::interpreter {
+
+using runtime::ErrorBody;
+using runtime::Request;
+
+namespace {
+
+namespace json = boost::json;
+
+bool is_env_name(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !name.empty() && letter(name.front()) &&
+         std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+/// Null values are skipped; then names that cannot be are dropped.
+ValueOr<runtime::EnvVars, ErrorBody> env_vars_of(const json::object& body) {
+  const json::value* const given = body.if_contains("envVars");
+  if (!given) return runtime::EnvVars();
+  if (!given->is_object()) return runtime::validation_failed("envVars must be an object");
+  runtime::EnvVars env;
+  for (const auto& [name, value] : given->get_object()) {
+    if (value.is_null()) continue;
+    if (!value.is_string()) return runtime::validation_failed("envVars values must be strings");
+    if (is_env_name(name)) env.emplace_back(std::string(name), std::string(value.get_string()));
+  }
+  return env;
+}
+
+/// What a `language` in a request means.
+std::string resolve_language(std::string_view name) {
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (lower == "python3") return "python";
+  if (lower == "js" || lower == "node") return "javascript";
+  if (lower == "ts") return "typescript";
+  return lower;
+}
+
+bool runs_language(std::string_view runtime, const std::string& language) {
+  return language == runtime || (language == "typescript" && runtime == "javascript");
+}
+
+/// Stdin and arguments, which this project adds to the protocol's request.
+std::optional<ErrorBody> read_extras(const json::object& body, engine::RunRequest& request) {
+  if (const json::value* input = body.if_contains("stdin")) {
+    if (!input->is_string()) return runtime::validation_failed("stdin must be a string");
+    request.stdin_data = input->get_string();
+  }
+  if (const json::value* given = body.if_contains("args")) {
+    if (!given->is_array()) return runtime::validation_failed("args must be an array of strings");
+    for (const json::value& arg : given->get_array()) {
+      if (!arg.is_string()) return runtime::validation_failed("args must be an array of strings");
+      request.args.emplace_back(arg.get_string());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ValueOr<engine::RunRequest, ErrorBody> read_execution_request(const Request& http,
+                                                              const engine::EngineInfo& info) {
+  const auto type = runtime::find_header(http.headers, "content-type");
+  if (!type || !resolve_language(*type).starts_with("application/json")) {
+    return runtime::validation_failed("Content-Type must be application/json", 415);
+  }
+  auto parsed = runtime::read_object(http, info.limits.request_bytes);
+  if (!parsed.ok()) {
+    const bool nothing_there = http.body.empty() && parsed.error().status == 400;
+    return nothing_there ? runtime::validation_failed("JSON body required") : std::move(parsed).error();
+  }
+  const json::object& body = *parsed;
+  if (body.contains("input")) {
+    return runtime::validation_failed("input is no longer supported; pass data with envVars");
+  }
+  if (const json::value* language = body.if_contains("language")) {
+    if (!language->is_string()) return runtime::validation_failed("language must be a string");
+    if (!runs_language(info.language, resolve_language(language->get_string()))) {
+      return runtime::validation_failed(fmt::format("Unsupported language '{}' on this runtime ({})",
+                                                    std::string_view(language->get_string()), info.language));
+    }
+  }
+  engine::RunRequest request;
+  if (const json::value* code = body.if_contains("code"); code && code->is_string()) {
+    request.code = code->get_string();
+  }
+  if (auto refusal = runtime::check_code(request.code, info.limits.code_bytes)) return *std::move(refusal);
+  SW_TRY(request.env, env_vars_of(body));
+  if (auto refusal = read_extras(body, request)) return *std::move(refusal);
+  if (const auto valid = engine::validate(request); !valid.ok()) {
+    return runtime::validation_failed(valid.error().message);
+  }
+  return request;
+}
+
+}  // namespace sw::interpreter

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An engine without Wasm, for tests of the rules: its memory is a counter, its code is JSON {"op": …}, its value
+// always the counter.
+//
+//   inc        adds 1                          chdir      {cwd}
+//   read                                       write      {path, content, thenError?}
+//   error      adds 1, then an error           limit      adds 1, then a limit; the instance goes on
+//   invalidate adds 1, and the instance ends   hold, let_go   whether a snapshot would hold everything
+//   fault      the engine itself fails         wait       until it is cancelled
+
+#include <atomic>
+#include <boost/json.hpp>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/wasi/clocks.h"
+#include "sandbox_workers/wasi/file_system.h"
+
+namespace sw::interpreter {
+
+class FakeSession final : public engine::SessionInstance {
+ public:
+  FakeSession(const engine::SessionOptions& options, std::atomic<int>& alive)
+      : cwd_(options.cwd), alive_(alive), memory_(kMemoryBytes), files_(wasi::standard_layout().build(), clocks_) {
+    files_.mount(wasi::kWorkspaceMount, options.workspace->tree());
+    ++alive_;
+  }
+  ~FakeSession() override { --alive_; }
+
+  static constexpr std::size_t kMemoryBytes = 131'072;
+
+  std::span<std::byte> memory() { return memory_; }
+  bool invalid() const override { return invalid_; }
+  bool can_snapshot() const override { return !invalid_ && !held_; }
+
+  Result<engine::SessionSnapshot> snapshot() override {
+    engine::SessionSnapshot snapshot;
+    snapshot.memory = memory_;
+    snapshot.changed = {{.begin = 0, .end = memory_.size()}};
+    return snapshot;
+  }
+
+  Result<engine::SessionOutcome> execute(const engine::RunRequest& request, wasi::OutputSink& output) override {
+    const boost::json::value code = boost::json::parse(request.code);
+    const boost::json::object& op = code.as_object();
+    const auto text = [&](const char* name) { return boost::json::value_to<std::string>(op.at(name)); };
+    const std::string what = text("op");
+    engine::SessionOutcome outcome;
+    if (what == "fault") return Error{ErrorCode::kInternal, "unknown op", 0};
+    if (what == "inc" || what == "error" || what == "limit" || what == "invalidate") count(1);
+    if (what == "hold" || what == "let_go") held_ = what == "hold";
+    if (what == "invalidate") invalid_ = true;
+    if (what == "chdir") cwd_ = text("cwd");
+    if (what == "print") (void)output.write(wasi::Stream::kStdout, as_bytes(text("text")));
+    if (what == "write") {
+      const wasi::Errno written = files_.write_file(text("path"), as_bytes(text("content")));
+      if (written != wasi::Errno::kSuccess) outcome.error = error(std::string(wasi::errno_name(written)));
+      if (op.contains("thenError")) outcome.error = error("EngineError");
+    }
+    if (what == "wait") {
+      ++waiting();
+      while (!request.cancel.stop_requested()) std::this_thread::yield();
+      outcome.ending = engine::Ending::kCancelled;
+      outcome.error = error(engine::kExecutionLimitError);
+    }
+    if (what == "error" || what == "invalidate") outcome.error = error("EngineError");
+    if (what == "limit") outcome.error = error(engine::kExecutionLimitError);
+    outcome.value = engine::Value{.text = std::to_string(count(0))};
+    outcome.cwd = cwd_;
+    return outcome;
+  }
+
+  /// Runs of `wait` that have begun, in this process.
+  static std::atomic<int>& waiting() {
+    static std::atomic<int> count = 0;
+    return count;
+  }
+
+ private:
+  static engine::GuestError error(std::string name) {
+    return {.name = std::move(name), .message = "asked for", .traceback = {}, .line_number = {}};
+  }
+  std::uint32_t count(std::uint32_t by) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, memory_.data(), sizeof value);
+    value += by;
+    std::memcpy(memory_.data(), &value, sizeof value);
+    return value;
+  }
+
+  std::string cwd_;
+  std::atomic<int>& alive_;
+  Bytes memory_;
+  bool invalid_ = false;
+  bool held_ = false;
+  wasi::SystemClocks clocks_;
+  wasi::FileSystem files_;
+};
+
+class FakeEngine final : public engine::Engine {
+ public:
+  explicit FakeEngine(std::string build = "build-1")
+      : info_{.language = "fake",
+              .engine_name = "Fake 1",
+              .build = std::move(build),
+              .limits = {.memory_bytes = 1}} {}
+
+  const engine::EngineInfo& info() const override { return info_; }
+  bool has_sessions() const override { return sessions; }
+  Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override {
+    if (request.code == "fault") return engine::ExecutionLimitError("out of fuel");
+    (void)output.write(wasi::Stream::kStdout, as_bytes(request.code + "\n" + request.stdin_data));
+    engine::Outcome outcome;
+    outcome.value = engine::Value{.text = request.env.empty() ? "" : request.env.front().second};
+    return outcome;
+  }
+  Result<std::unique_ptr<engine::SessionInstance>> boot(const engine::SessionOptions& options) override {
+    if (fail_boot) return Error{ErrorCode::kUnavailable, "no more memory", 0};
+    return std::unique_ptr<engine::SessionInstance>(std::make_unique<FakeSession>(options, alive));
+  }
+  Result<std::unique_ptr<engine::SessionInstance>> restore(const engine::SessionOptions& options,
+                                                           engine::SnapshotSource& source) override {
+    auto session = std::make_unique<FakeSession>(options, alive);
+    SW_TRY(const BytesView extra, source.fill(session->memory(), {}));
+    if (!extra.empty()) return Error{ErrorCode::kCorrupt, "there should be nothing else", 0};
+    return std::unique_ptr<engine::SessionInstance>(std::move(session));
+  }
+
+  bool sessions = true;
+  bool fail_boot = false;
+  std::atomic<int> alive = 0;  ///< instances
+
+ private:
+  engine::EngineInfo info_;
+};
+
+}  // namespace sw::interpreter

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "interpreter/interpreter_object.h"
+
+namespace sw::interpreter {
+
+Result<InterpreterServer*> InterpreterObject::server(storage::ObjectStorage& storage) {
+  if (!server_) {
+    SW_TRY(server_, InterpreterServer::open(parts_.engine, storage, parts_.pool, *parts_.clock, parts_.options));
+  }
+  return server_.get();
+}
+
+object::Task<Result<void>> InterpreterObject::serve(std::function<Result<void>(InterpreterServer&)> work) {
+  object::StorageWork with_server = [this,
+                                     work = std::move(work)](storage::ObjectStorage& storage) -> Result<void> {
+    SW_TRY(InterpreterServer* const server, this->server(storage));
+    return work(*server);
+  };
+  Result<void> done = co_await context_.run_with_storage(std::move(with_server));
+  co_return done;
+}
+
+object::Task<Result<void>> InterpreterObject::on_alarm(object::Time /*scheduled*/) {
+  Result<void> rung = co_await serve([](InterpreterServer& server) -> Result<void> {
+    const auto verdict = server.on_alarm();
+    return verdict.ok() ? Result<void>() : verdict.error();
+  });
+  co_return rung;
+}
+
+}  // namespace sw::interpreter

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox_workers/runtime/answers.h"
+
+#include <algorithm>
+
+namespace sw::runtime {
+
+namespace {
+
+constexpr std::size_t kKeyBytesMax = 128;
+
+}  // namespace
+
+ErrorBody error_body(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kConflict:
+    case ErrorCode::kLimitExceeded: return internal_error(error.message, 503);
+    case ErrorCode::kGuestTrap:
+    case ErrorCode::kGuestExit:
+    case ErrorCode::kGuestStopped:
+    case ErrorCode::kGuestStackOverflow: return internal_error(error.message, 502);
+    default: return internal_error(error.message, 500);
+  }
+}
+
+Response not_found_response(std::int64_t now_ms) {
+  return error_response(validation_failed("Not found", 404), now_ms);
+}
+
+Response method_not_allowed_response(std::string_view methods, std::int64_t now_ms) {
+  Response response = error_response(validation_failed("Method not allowed", 405), now_ms);
+  response.headers.emplace_back("allow", methods);
+  return response;
+}
+
+std::string_view state_name(ContextState state) {
+  switch (state) {
+    case ContextState::kLive: return "live";
+    case ContextState::kRestored: return "restored";
+    case ContextState::kFresh: return "fresh";
+  }
+  return "fresh";
+}
+
+bool is_interpreter_key(std::string_view key) {
+  return !key.empty() && key.size() <= kKeyBytesMax && std::ranges::all_of(key, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  });
+}
+
+}  // namespace sw::runtime
