@@ -16,7 +16,6 @@ using engine::Engine;
 using engine::Outcome;
 using engine::RunRequest;
 
-constexpr char kEnvValue[] = "4711";
 // Long enough that a slow machine begins the program, short enough to wait for.
 constexpr std::chrono::milliseconds kEndlessFor{100};
 
@@ -46,12 +45,12 @@ Result<void> check_limits(const engine::EngineLimits& limits) {
 
 Result<void> check_env(Engine& engine, const EnvProgram& program) {
   RunRequest request = request_for(program.code);
-  request.env = {{program.name, kEnvValue}};
+  request.env = {{program.name, program.value}};
   SW_TRY(const Outcome with, run(engine, request));
-  SW_CHECK_OK(expect_value(with, kEnvValue));
+  SW_CHECK_OK(expect_value(with, program.expect_text));
   request.env.clear();
   SW_TRY(const Outcome without, run(engine, request));
-  if (!without.error && without.value && without.value->text == kEnvValue) {
+  if (!without.error && without.value && without.value->text == program.expect_text) {
     return violated("the next run sees the variable, too");
   }
   return {};

@@ -45,6 +45,7 @@ ConformancePrograms from_object(const json::object& object) {
   programs.crash = text_if_there(object, "crash");
   if (const auto* env = object_if_there(object, "env")) {
     programs.env = EnvProgram{.code = text(*env, "code"), .name = text(*env, "name")};
+    if (const auto shown = text_if_there(*env, "value")) programs.env->expect_text = *shown;
   }
   if (const auto* cwd = object_if_there(object, "cwd")) {
     programs.cwd =

@@ -39,8 +39,10 @@ struct DefineAndUse {
 };
 
 struct EnvProgram {
-  std::string code;  ///< its value is the number that the environment variable `name` holds; without one, anything
+  std::string code;  ///< its value is what the environment variable `name` holds; without one, anything else
   std::string name;
+  std::string value = "4711";
+  std::string expect_text = "4711";  ///< how the value shows
 };
 
 struct CwdProgram {
@@ -76,7 +78,7 @@ struct ConformancePrograms {
 
 /// The programs from JSON, for engines that keep them in a file:
 ///   {"simple": {"code", "value"?}, "error": "…", "stateful": {"define", "use", "value"}, "endless": "…",
-///    "crash": "…", "env": {"code", "name"}, "cwd": {"enter", "show", "value"}, "files": {"write"},
+///    "crash": "…", "env": {"code", "name", "value"?}, "cwd": {"enter", "show", "value"}, "files": {"write"},
 ///    "openFile": {"define", "use", "value"}, "random": "…"}
 /// where only the first two are required.
 /// Errors: kInvalidArgument saying what is missing or of another type.
