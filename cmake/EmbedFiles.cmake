@@ -1,20 +1,24 @@
 # SPDX-FileCopyrightText: The sandbox-workers authors
 # SPDX-License-Identifier: Apache-2.0
-# sw_embed_files(TARGET FOLDER): makes every file below FOLDER part of TARGET, by its path there, and
+# sw_embed_files(TARGET ROOT FOLDER…): makes every file below ROOT/FOLDER… part of TARGET, by its path below ROOT, and
 # generates the definition of sw::engine::embedded_files(). The assembler reads the files, so their size costs
 # no compile time.
 
-function(sw_embed_files target folder)
+function(sw_embed_files target root)
   # The list is made anew when a folder's own list changes. (CONFIGURE_DEPENDS would look at each build, and make
   # every ./dev run wait for it.)
-  file(GLOB_RECURSE folders LIST_DIRECTORIES true "${folder}/*")
-  list(PREPEND folders "${folder}")
-  foreach(each IN LISTS folders)
-    if(IS_DIRECTORY "${each}")
-      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${each}")
-    endif()
+  set(files "")
+  foreach(folder IN LISTS ARGN)
+    file(GLOB_RECURSE folders LIST_DIRECTORIES true "${root}/${folder}/*")
+    list(PREPEND folders "${root}/${folder}")
+    foreach(each IN LISTS folders)
+      if(IS_DIRECTORY "${each}")
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${each}")
+      endif()
+    endforeach()
+    file(GLOB_RECURSE found RELATIVE "${root}" "${root}/${folder}/*")
+    list(APPEND files ${found})
   endforeach()
-  file(GLOB_RECURSE files RELATIVE "${folder}" "${folder}/*")
   list(FILTER files EXCLUDE REGEX "(__pycache__|node_modules|_test\\.|README)")
   set(assembly ".section .rodata\n")
   set(declarations "")
@@ -22,7 +26,7 @@ function(sw_embed_files target folder)
   set(number 0)
   foreach(file IN LISTS files)
     string(APPEND assembly
-      ".balign 16\nsw_embedded_${number}_begin:\n.incbin \"${folder}/${file}\"\nsw_embedded_${number}_end:\n.byte 0\n"
+      ".balign 16\nsw_embedded_${number}_begin:\n.incbin \"${root}/${file}\"\nsw_embedded_${number}_end:\n.byte 0\n"
       ".global sw_embedded_${number}_begin\n.global sw_embedded_${number}_end\n")
     string(APPEND declarations
       "extern const char sw_embedded_${number}_begin[];\nextern const char sw_embedded_${number}_end[];\n")
@@ -47,7 +51,7 @@ ${entries}  };
 }
 }  // namespace sw::engine
 ")
-  list(TRANSFORM files PREPEND "${folder}/")
+  list(TRANSFORM files PREPEND "${root}/")
   set_source_files_properties("${out}/files.S" PROPERTIES OBJECT_DEPENDS "${files}")
   target_sources(${target} PRIVATE "${out}/files.S" "${out}/table.cc")
 endfunction()

@@ -10,6 +10,7 @@
 
 #include "engine/embedded_files.h"
 #include "engine/javascript/javascript.h"
+#include "engine/perl/perl.h"
 #include "engine/python/python.h"
 
 namespace sw::engine {
@@ -27,15 +28,32 @@ bool has_name(const Manifest& manifest, std::string_view name) {
   return manifest.language == name || std::ranges::find(manifest.aliases, name) != manifest.aliases.end();
 }
 
+/// guests/NAME and guests/common, by their paths below guests/.
+std::vector<DriverFile> build_files(std::string_view name) {
+  constexpr std::string_view kRoot = "guests/";
+  std::vector<DriverFile> files;
+  for (const EmbeddedFile& file : embedded_files()) {
+    if (!file.path.starts_with(kRoot)) continue;
+    const std::string_view path = file.path.substr(kRoot.size());
+    const std::string_view folder = path.substr(0, path.find('/'));
+    if (folder == name || folder == "common") {
+      files.push_back({.name = std::string(path), .content = std::string(file.content)});
+    }
+  }
+  std::ranges::sort(files, {}, &DriverFile::name);
+  return files;
+}
+
 /// engines/LANGUAGE/manifest.json and the drivers it names are part of the program, so an installed one needs no
 /// other files.
 Result<Manifest> embedded_manifest(std::string_view language) {
-  const auto text = find_embedded_file(fmt::format("{}/manifest.json", language));
+  const auto text = find_embedded_file(fmt::format("engines/{}/manifest.json", language));
   if (!text) return Error{ErrorCode::kInternal, fmt::format("the manifest of {} is not embedded", language), 0};
-  return parse_manifest(*text, [&](std::string_view name) -> std::optional<std::string> {
-    const auto content = find_embedded_file(fmt::format("{}/{}", language, name));
+  const auto find_file = [&](std::string_view name) -> std::optional<std::string> {
+    const auto content = find_embedded_file(fmt::format("engines/{}/{}", language, name));
     return content ? std::optional(std::string(*content)) : std::nullopt;
-  });
+  };
+  return parse_manifest(*text, find_file, build_files);
 }
 
 template <class Matches>
@@ -78,7 +96,7 @@ std::string interpreter_of(std::string_view code) {
 Result<std::vector<std::unique_ptr<Language>>> all_languages() {
   std::vector<std::unique_ptr<Language>> languages;
   const std::pair<std::string_view, std::unique_ptr<Language> (*)(Manifest)> makers[] = {
-      {"javascript", make_javascript}, {"python", make_python}};
+      {"javascript", make_javascript}, {"perl", make_perl}, {"python", make_python}};
   for (const auto& [name, make] : makers) {
     SW_TRY(Manifest manifest, embedded_manifest(name));
     languages.push_back(make(std::move(manifest)));

@@ -7,6 +7,8 @@
 #include <boost/json.hpp>
 #include <stdexcept>
 
+#include "sandbox_workers/base/sha256.h"
+
 namespace sw::engine {
 
 namespace {
@@ -24,13 +26,37 @@ std::vector<std::string> texts(const json::object& object, std::string_view key)
   return found == nullptr ? std::vector<std::string>{} : json::value_to<std::vector<std::string>>(*found);
 }
 
-Package parse_package(const json::object& object) {
+/// What a build gives is determined by the files it is made of, which carry the digests of what they fetch.
+void take_digests_from(std::vector<DriverFile> build_files, Package& package) {
+  if (build_files.empty()) throw std::runtime_error(fmt::format("nothing builds '{}'", package.name));
+  Sha256 hash;
+  for (const DriverFile& file : build_files) hash.field(file.name).field(file.content);
+  package.sha256 = hash.hex();
+  package.build_files = std::move(build_files);
+  for (PackageFile& file : package.files) {
+    Sha256 own;
+    own.field(package.sha256).field(file.name);
+    file.sha256 = own.hex();
+  }
+}
+
+Package parse_package(const json::object& object, const FindBuildFiles& find_build_files) {
   Package package{.registry = text(object, "registry"),
                   .name = text(object, "name"),
                   .version = text(object, "version"),
                   .file = text(object, "file"),
-                  .sha256 = text(object, "sha256"),
-                  .files = {}};
+                  .sha256 = {},
+                  .files = {},
+                  .build_files = {}};
+  if (package.registry == "source") {
+    for (const json::value& item : object.at("files").as_array()) {
+      package.files.push_back({.member = {}, .name = text(item.as_object(), "name"), .sha256 = {}});
+    }
+    if (!find_build_files) throw std::runtime_error("packages built from source are not known here");
+    take_digests_from(find_build_files(package.name), package);
+    return package;
+  }
+  package.sha256 = text(object, "sha256");
   for (const json::value& item : object.at("files").as_array()) {
     const json::object& file = item.as_object();
     package.files.push_back(
@@ -49,13 +75,14 @@ std::vector<DriverFile> read_drivers(const json::object& object, const FindFile&
   return drivers;
 }
 
-Manifest parse_object(const json::object& object, const FindFile& find_file) {
+Manifest parse_object(const json::object& object, const FindFile& find_file,
+                      const FindBuildFiles& find_build_files) {
   return {.language = text(object, "language"),
           .name = text(object, "name"),
           .engine = text(object, "engine"),
           .version = text(object, "version"),
           .licence = text(object, "licence"),
-          .package = parse_package(object.at("package").as_object()),
+          .package = parse_package(object.at("package").as_object(), find_build_files),
           .module = text(object, "module"),
           .drivers = read_drivers(object, find_file),
           .imports = texts(object, "imports"),
@@ -67,9 +94,10 @@ Manifest parse_object(const json::object& object, const FindFile& find_file) {
 
 }  // namespace
 
-Result<Manifest> parse_manifest(std::string_view text, const FindFile& find_file) {
+Result<Manifest> parse_manifest(std::string_view text, const FindFile& find_file,
+                                const FindBuildFiles& find_build_files) {
   try {
-    return parse_object(json::parse(text).as_object(), find_file);
+    return parse_object(json::parse(text).as_object(), find_file, find_build_files);
   } catch (const std::exception& problem) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("bad manifest: {}", problem.what()), 0};
   }

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <vector>
 
 #include "sandbox_workers/base/files.h"
@@ -131,9 +132,63 @@ Result<void> unpack(const Package& package, const fs::path& file, const fs::path
                fmt::format("{} {} does not contain {}", package.name, package.version, wanted.begin()->first), 0};
 }
 
+/// The lines "progress SECONDS TEXT" of a build, for those who wait for it.
+void report(const std::string& line, const Progress& progress) {
+  std::istringstream words(line);
+  std::string word;
+  long seconds = 0;
+  std::string text;
+  if (!(words >> word >> seconds) || word != "progress" || !std::getline(words >> std::ws, text)) return;
+  progress(text, std::chrono::seconds(seconds));
+}
+
+Result<void> run_build(const Package& package, const fs::path& folder, const fs::path& output,
+                       const Progress& progress) {
+  try {
+    const auto python = process::search_path("python3");
+    if (python.empty()) return Error{ErrorCode::kUnavailable, "python3 is not installed, which builds guests", 0};
+    const fs::path log = folder / "build.log";
+    process::ipstream lines;
+    process::child child(python, process::args({"-B", (folder / package.file).native(), output.native()}),
+                         process::start_dir(folder.native()),
+                         process::std_in<process::null, process::std_out> lines, process::std_err > log.native());
+    for (std::string line; std::getline(lines, line);) report(line, progress);
+    child.wait();
+    if (child.exit_code() == 0) return {};
+    SW_TRY(const std::string said, read_text_file(log));
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("building {} {} failed:\n{}", package.name, package.version, said), 0};
+  } catch (const process::process_error& problem) {
+    return Error{ErrorCode::kUnavailable, fmt::format("cannot run python3: {}", problem.what()), 0};
+  }
+}
+
+/// Builds a package from source. What takes part in it is part of this program, and is written out for it.
+Result<void> build_package(const Package& package, const fs::path& folder, const Progress& progress) {
+  SW_TRY(const auto temporary, TemporaryDirectory::create(folder, ".build-"));
+  for (const DriverFile& file : package.build_files) {
+    const fs::path path = temporary.path() / file.name;
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    if (error) return errno_error(error.value(), fmt::format("cannot create {}", path.parent_path().native()));
+    SW_CHECK_OK(write_file_atomically(path, as_bytes(file.content)));
+  }
+  const fs::path output = temporary.path() / "output";
+  SW_CHECK_OK(run_build(package, temporary.path(), output, progress));
+  for (const PackageFile& file : package.files) {
+    std::error_code error;
+    fs::rename(output / file.name, folder / file.name, error);
+    if (error) {
+      return errno_error(error.value(), fmt::format("the build of {} left no {}", package.name, file.name));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> fetch_package(const Package& package, const fs::path& folder, const Progress& progress) {
+  if (package.registry == "source") return build_package(package, folder, progress);
   const std::string label = fmt::format("{} {}", package.name, package.version);
   SW_TRY(const auto temporary, TemporaryDirectory::create(folder, ".download-"));
   progress(fmt::format("downloading {}", label), std::chrono::seconds(5));

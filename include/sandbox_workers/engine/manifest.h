@@ -22,19 +22,22 @@ struct PackageFile {
   std::string sha256;
 };
 
-struct Package {
-  std::string registry;  ///< "npm" or "pypi"
-  std::string name;
-  std::string version;
-  std::string file;  ///< what the registry's client downloads
-  std::string sha256;
-  std::vector<PackageFile> files;
-};
-
 /// A file of our own that is part of a guest.
 struct DriverFile {
   std::string name;
   std::string content;
+};
+
+struct Package {
+  std::string registry;  ///< "npm", "pypi", or "source": built here by a program of guests/
+  std::string name;
+  std::string version;
+  std::string file;  ///< what the registry's client downloads; of "source", the program: "perl/build.py"
+  std::string sha256;
+  std::vector<PackageFile> files;
+  /// Of "source": the program and all it uses, by path below guests/. Their digest stands for those of the package
+  /// and its files, which they determine.
+  std::vector<DriverFile> build_files;
 };
 
 struct Manifest {
@@ -56,7 +59,11 @@ struct Manifest {
 /// The content of a file beside the manifest; nullopt: there is none.
 using FindFile = std::function<std::optional<std::string>(std::string_view name)>;
 
+/// What a package that is built from source is built by. `name` is the package's.
+using FindBuildFiles = std::function<std::vector<DriverFile>(std::string_view name)>;
+
 /// Errors: kInvalidArgument naming the field that is missing or wrong, or the driver that is not there.
-Result<Manifest> parse_manifest(std::string_view json, const FindFile& find_file);
+Result<Manifest> parse_manifest(std::string_view json, const FindFile& find_file,
+                                const FindBuildFiles& find_build_files = {});
 
 }  // namespace sw::engine

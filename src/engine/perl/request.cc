@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/perl/request.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+
+namespace sw::engine {
+
+namespace {
+
+void put_number(std::string& out, std::size_t value) {
+  for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(value >> shift & 0xFF);
+}
+
+void put_string(std::string& out, std::string_view text) {
+  put_number(out, text.size());
+  out += text;
+}
+
+}  // namespace
+
+std::string cell_request(const RunRequest& request, std::string_view file_name) {
+  std::string out;
+  out.reserve(request.code.size() + file_name.size() + 64);
+  put_string(out, request.code);
+  put_string(out, file_name);
+  put_number(out, request.args.size());
+  for (const std::string& argument : request.args) put_string(out, argument);
+  put_number(out, request.env.size());
+  for (const auto& [name, value] : request.env) {
+    put_string(out, name);
+    put_string(out, value);
+  }
+  return out;
+}
+
+std::string boot_source(const Manifest& manifest) {
+  std::string source = fmt::format("my @modules = qw({});\n", fmt::join(manifest.imports, " "));
+  for (const DriverFile& file : manifest.drivers) {
+    if (file.name.ends_with("boot.pl")) source += file.content;
+  }
+  return source;
+}
+
+}  // namespace sw::engine

@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the driver is sent. Formats: guests/perl/driver/main.c.
+
+#include <string>
+#include <string_view>
+
+#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/engine/outcome.h"
+
+namespace sw::engine {
+
+std::string cell_request(const RunRequest& request, std::string_view file_name);
+
+/// Perl source: boot.pl with the modules to import at hand.
+std::string boot_source(const Manifest& manifest);
+
+}  // namespace sw::engine
