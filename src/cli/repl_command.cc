@@ -37,7 +37,7 @@ std::string_view memory_of(const interpreter::ContextRow& row) {
 
 class SandboxTarget final : public ReplTarget {
  public:
-  SandboxTarget(std::shared_ptr<engine::Engine> engine, sandbox::Sandbox& sandbox,
+  SandboxTarget(std::shared_ptr<engine::Engine> engine, sandbox::EmbeddedSandbox& sandbox,
                 std::chrono::nanoseconds wall_max)
       : engine_(std::move(engine)), sandbox_(sandbox), completeness_(engine_), wall_max_(wall_max) {}
 
@@ -110,7 +110,7 @@ class SandboxTarget final : public ReplTarget {
 
  private:
   std::shared_ptr<engine::Engine> engine_;
-  sandbox::Sandbox& sandbox_;
+  sandbox::EmbeddedSandbox& sandbox_;
   Completeness completeness_;
   std::chrono::nanoseconds wall_max_;
 };
@@ -124,10 +124,10 @@ Result<int> repl_command(const ReplOptions& options) {
   storage::MemoryDisk disk;
   OpenSandbox open;
   if (options.sandbox.empty()) {
-    SW_TRY(const storage::ObjectName name, sandbox::Sandbox::object_name("repl"));
+    SW_TRY(const storage::ObjectName name, sandbox::EmbeddedSandbox::object_name("repl"));
     open.storage = storage::open_memory_storage(disk);
     SW_TRY(open.object, open.storage->open(name, {}));
-    SW_TRY(open.sandbox, sandbox::Sandbox::open(*open.object, machine->clocks()));
+    SW_TRY(open.sandbox, sandbox::EmbeddedSandbox::open(*open.object, machine->clocks()));
   } else {
     SW_TRY(open, open_sandbox(*machine, options.data_folder, options.sandbox));
   }

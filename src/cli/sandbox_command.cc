@@ -47,11 +47,11 @@ Result<void> act(ContextAction action, const ContextOptions& options, interprete
 
 Result<OpenSandbox> open_sandbox(engine::Machine& machine, const std::filesystem::path& data_folder,
                                  const std::string& id) {
-  SW_TRY(const storage::ObjectName name, sandbox::Sandbox::object_name(id));
+  SW_TRY(const storage::ObjectName name, sandbox::EmbeddedSandbox::object_name(id));
   OpenSandbox open;
   SW_TRY(open.storage, storage::open_sqlite_storage(data_folder, {}));
   SW_TRY(open.object, open.storage->open(name, {}));
-  SW_TRY(open.sandbox, sandbox::Sandbox::open(*open.object, machine.clocks()));
+  SW_TRY(open.sandbox, sandbox::EmbeddedSandbox::open(*open.object, machine.clocks()));
   return open;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cli/load_engine.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/embedded_sandbox.h"
 #include "sandbox_workers/base/result.h"
 #include "storage/storage.h"
 
@@ -18,7 +18,7 @@ namespace sw::cli {
 struct OpenSandbox {
   std::unique_ptr<storage::Storage> storage;
   std::unique_ptr<storage::ObjectStorage> object;
-  std::unique_ptr<sandbox::Sandbox> sandbox;
+  std::unique_ptr<sandbox::EmbeddedSandbox> sandbox;
 };
 
 /// Errors: kUnavailable while another process uses the folder.

@@ -56,6 +56,8 @@ json::object context_object(const ContextReport& context) {
                          {"state", context.state}};
   if (!context.note.empty()) object["note"] = context.note;
   if (context.saved_bytes) object["savedBytes"] = *context.saved_bytes;
+  if (context.snapshot_ms) object["snapshotMs"] = *context.snapshot_ms;
+  if (context.expires_at_ms) object["expiresAt"] = *context.expires_at_ms;
   return object;
 }
 

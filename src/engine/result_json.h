@@ -17,9 +17,11 @@ struct ContextReport {
   std::string id;
   std::string cwd;
   std::uint64_t executions = 0;
-  std::string state;                         ///< live, restored or fresh
-  std::string note;                          ///< why, when there is something to say
-  std::optional<std::uint64_t> saved_bytes;  ///< written to storage; absent: the memory was not saved
+  std::string state;                               ///< live, restored or fresh
+  std::string note;                                ///< why, when there is something to say
+  std::optional<std::uint64_t> saved_bytes = {};   ///< written to storage; absent: the memory was not saved
+  std::optional<double> snapshot_ms = {};          ///< that took; absent: the same
+  std::optional<std::int64_t> expires_at_ms = {};  ///< when the sandbox is destroyed if nobody uses it
 };
 
 /// The wire protocol's ExecutionResult as JSON text. `out` and `err` are what was printed; bytes that are not

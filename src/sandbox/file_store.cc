@@ -70,7 +70,12 @@ bool same(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b) {
 Result<FileStore> FileStore::load(storage::ObjectStorage& storage, const wasi::TreeLimits& limits,
                                   std::uint64_t now_ns) {
   FileStore store;
-  store.tree_ = std::make_shared<wasi::Tree>(limits, now_ns);
+  // What was stored while limits were wider can still be read.
+  store.tree_ = std::make_shared<wasi::Tree>(wasi::TreeLimits{.file_bytes_max = UINT64_MAX,
+                                                              .tree_bytes_max = UINT64_MAX,
+                                                              .entries_max = UINT64_MAX,
+                                                              .depth_max = UINT32_MAX},
+                                             now_ns);
   wasi::TreeState state;
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
     state = {};
@@ -90,8 +95,9 @@ Result<FileStore> FileStore::load(storage::ObjectStorage& storage, const wasi::T
                        });
   }));
   if (const auto failed = state.restore(*store.tree_, now_ns); failed != wasi::Errno::kSuccess) {
-    return Error{ErrorCode::kLimitExceeded, fmt::format("loading the files: {}", wasi::errno_text(failed)), 0};
+    return Error{ErrorCode::kCorrupt, fmt::format("loading the files: {}", wasi::errno_text(failed)), 0};
   }
+  store.tree_->set_limits(limits);
   store.stored_ = wasi::TreeState::of(*store.tree_);
   return store;
 }

@@ -19,8 +19,8 @@ namespace sw::sandbox {
 /// Threads: one at a time.
 class FileStore {
  public:
-  /// Loads the files into a new tree.
-  /// Errors: kCorrupt naming the file whose content is missing or damaged; kLimitExceeded.
+  /// Loads the files into a new tree, which gets the limits once they are in it.
+  /// Errors: kCorrupt naming the file whose content is missing or damaged.
   static Result<FileStore> load(storage::ObjectStorage& storage, const wasi::TreeLimits& limits,
                                 std::uint64_t now_ns);
 

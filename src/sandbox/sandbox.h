@@ -2,66 +2,198 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sandbox in this process: files under /workspace and code contexts in several languages that share them, all in
-// one object of the storage. What a run did to files and to memory is committed together.
+// A sandbox: files under /workspace, environment variables, and code contexts in several languages that share
+// them. The memory of the contexts is elsewhere: with the Interpreters behind the bindings' Workers, which have a
+// mirror of the files. For a run the Sandbox sends a manifest, hands over the contents that the mirror lacks, and
+// takes back what the run did; files and the context's record are then stored in one transaction. docs/sandbox.md
+// tells all of it.
 
-#include <map>
-#include <memory>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "interpreter/interpreter.h"
+#include "object/clock.h"
+#include "object/idle_timer.h"
+#include "sandbox/answer.h"
+#include "sandbox/binding.h"
 #include "sandbox/file_store.h"
-#include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/engine.h"
+#include "sandbox/records.h"
+#include "sandbox_workers/runtime/worker.h"
+#include "sandbox_workers/workspace/workspace.h"
 #include "storage/storage.h"
 
 namespace sw::sandbox {
 
-/// Errors: kInvalidArgument saying the rule: 1 to 63 of A-Z a-z 0-9 . _ -, no hyphen at either end.
-Result<void> check_sandbox_id(std::string_view id);
-
-struct ContextEntry {
-  std::string id;
-  std::string language;
-  interpreter::ContextRow row;
+struct SandboxOptions {
+  wasi::TreeLimits files = kWorkspaceLimits;  ///< for hosts and guests
+  bool file_api = true;                       ///< false: no files at all, and guests are refused /workspace
+  std::chrono::milliseconds idle_ttl = object::kDefaultIdleTtl;  ///< unused for so long it is destroyed; 0: never
+  std::size_t contexts_max = 8;                                  ///< over all bindings
+  std::size_t code_bytes_max = runtime::kCodeBytesMax;
+  engine::RunLimits run_limits;  ///< of runs that come as requests
 };
 
-/// Threads: one at a time; runs need a guest's stack.
+struct NewContext {
+  std::string binding;
+  std::optional<std::string> id;  ///< absent: a new UUID
+  std::string cwd = "/workspace";
+  Env env;
+};
+
+struct Cell {
+  std::string code;
+  /// The context to run in. Wins over the binding.
+  std::optional<std::string> context_id;
+  /// Its oldest context, made if there is none. A binding without contexts runs the cell once and forgets it.
+  std::optional<std::string> binding;
+  EnvChanges env;  ///< over the context's, which are over the sandbox's
+  std::string stdin_data;
+  std::vector<std::string> args;
+  engine::RunLimits limits;
+  std::stop_token cancel;
+};
+
+struct Ran {
+  ContextRecord context;  ///< after the run
+  runtime::ExecuteResponse response;
+  std::optional<std::int64_t> expires_at_ms;  ///< when the sandbox is destroyed if nobody uses it; absent: never
+};
+/// Of a binding without contexts: its Worker's answer to POST /execute.
+using RunAnswer = std::variant<Ran, runtime::Response>;
+
+struct SandboxInfo {
+  std::string id;
+  SandboxRecord record;
+  std::vector<ContextRecord> contexts;  ///< oldest first
+  std::uint64_t files = 0;              ///< folders count
+  std::uint64_t bytes = 0;
+  bool file_api = true;
+  std::optional<std::int64_t> expires_at_ms;
+};
+
+enum class FileUse : std::uint8_t { kLook, kChange };
+
+/// Files and folders are there as soon as they are asked for; whatever happened before a crash is either stored as
+/// a whole or has not happened. Threads: one at a time. Everything may block: on the storage, on Workers, for as
+/// long as a run takes. Failures are the protocol's (docs/sandbox.md). After a failure of the storage everything
+/// is read again.
 class Sandbox {
  public:
-  /// The name of the storage's object for a sandbox. Errors: those of check_sandbox_id.
-  static Result<storage::ObjectName> object_name(std::string_view id);
+  static storage::Schema schema();
 
-  /// `storage` belongs to this sandbox alone and outlives it.
-  static Result<std::unique_ptr<Sandbox>> open(storage::ObjectStorage& storage, const wasi::Clocks& clocks);
-  ~Sandbox();
+  /// All of it outlives the sandbox; `storage` is its own.
+  Sandbox(storage::ObjectStorage& storage, const runtime::Bindings& bindings, object::Clock& clock,
+          const SandboxOptions& options);
 
-  const std::shared_ptr<wasi::Tree>& workspace() const { return files_.tree(); }
-  /// Stores what was changed in the workspace other than by a run.
-  Result<void> save_files();
+  /// When it came into being; 0 before its first use.
+  std::int64_t created_ms() const { return record_ ? record_->created_ms : 0; }
 
-  /// The contexts of a language; made on first use.
-  Result<interpreter::Interpreter*> interpreter(const std::shared_ptr<engine::Engine>& engine);
-  /// All contexts there are, whatever their language.
-  Result<std::vector<ContextEntry>> contexts();
+  /// Every route of the protocol. `cancel` ends a run early.
+  runtime::Response fetch(const runtime::Request& request, std::stop_token cancel = {});
 
-  /// Runs a cell in a context, which is made if it is new.
-  /// Errors: kInvalidArgument when the id is that of a context in another language.
-  Result<interpreter::ExecuteResult> execute(const std::shared_ptr<engine::Engine>& engine,
-                                             std::string_view context, engine::RunRequest request,
-                                             wasi::OutputSink& output);
+  // --- contexts
+
+  Answer<ContextRecord> create_context(const NewContext& wanted);
+  /// Oldest first.
+  Answer<std::vector<ContextRecord>> contexts();
+  Answer<ContextRecord> context(std::string_view id);
+  /// Also when its Worker cannot be reached. Files stay.
+  Answer<Done> delete_context(std::string_view id);
+  /// Runs a cell. An error of the code is part of the answer, and takes back what the run did to files.
+  Answer<RunAnswer> execute(const Cell& cell, wasi::OutputSink& output);
+
+  // --- versions of a context's memory. Files are as they are: they belong to all contexts.
+
+  /// A second context that goes on from where the first is.
+  Answer<ContextRecord> fork(std::string_view id, const std::optional<std::string>& new_id);
+  /// Takes back what the last runs did to memory.
+  Answer<Done> undo(std::string_view id, std::uint32_t runs);
+  Answer<Done> add_checkpoint(std::string_view id, std::string_view name);
+  Answer<Done> restore_checkpoint(std::string_view id, std::string_view name);
+  Answer<Done> remove_checkpoint(std::string_view id, std::string_view name);
+  /// What the Interpreter says of them: `{ "checkpoints": [{ "name", … }] }`.
+  Answer<boost::json::value> checkpoints(std::string_view id);
+
+  // --- the rest
+
+  Answer<Done> set_env(const EnvChanges& changes);
+  Answer<SandboxInfo> info();
+  /// Deletes everything, here and at the Interpreters. The next use begins anew.
+  Answer<Done> destroy();
+  /// The alarm has gone off: destroys what nobody used.
+  Answer<Done> alarm();
+
+  /// Does something with the files; what it changed is stored before this returns. `operation` is the protocol's
+  /// ("file.read"), `path` as the caller wrote it: for errors.
+  template <class T>
+  Answer<T> with_files(FileUse kind, std::string_view operation, std::string_view path,
+                       const std::function<WorkspaceOr<T>(Workspace&, std::uint64_t now_ns)>& use) {
+    SW_TRY(Workspace* const files, usable_files());
+    auto outcome = use(*files, now_ns());
+    if (!outcome.ok()) return file_failure(operation, path, outcome.error());
+    SW_CHECK_OK(store({.files = kind == FileUse::kChange, .used = true}));
+    return *std::move(outcome);
+  }
 
  private:
-  Sandbox(storage::ObjectStorage& storage, const wasi::Clocks& clocks, FileStore files);
-  Result<interpreter::Options> options_for(const std::string& language);
-  Result<std::vector<std::string>> languages();
+  friend class Routes;
+
+  /// What goes into one transaction.
+  struct Step {
+    bool files = false;                      // what differs from what is stored
+    const ContextRecord* context = nullptr;  // to be written
+    std::optional<std::string> erased = {};  // a context to be erased
+    bool record = false;                     // the sandbox's own is written
+    bool used = false;                       // counts as use
+  };
+  using Contexts = std::map<std::string, ContextRecord, std::less<>>;
+
+  Answer<Done> load();
+  Answer<Done> store(const Step& step);
+  void forget();
+  Answer<Workspace*> files();
+  Answer<Workspace*> usable_files();
+  Answer<ContextRecord*> find(std::string_view id);
+  ContextRecord* oldest_of(std::string_view binding);
+  Answer<Done> room_for_context();
+  Answer<ContextRecord*> create(const Binding& binding, const BindingInfo& info, const NewContext& wanted);
+  Answer<Done> announce(const Binding& binding, const NewContext& wanted, const std::string& id);
+  ContextRecord new_record(std::string id);
+  Answer<ContextRecord*> keep(ContextRecord record);
+  Answer<RunAnswer> run_once(const Binding& binding, const Cell& cell);
+  Answer<Ran> run_in(ContextRecord& context, const Cell& cell, wasi::OutputSink& output);
+  Answer<Done> take_over(ContextRecord& context, const runtime::ExecuteResponse& response);
+  Env merged_env(const ContextRecord* context, const EnvChanges& call) const;
+  /// A request to the Interpreter about a context; what is not a success is relayed.
+  Answer<boost::json::value> ask(const ContextRecord& context, std::string method, std::string_view sub_path,
+                                 const boost::json::value& body);
+  Answer<Done> rewound(std::string_view id, std::string_view sub_path, const boost::json::value& body);
+  std::string context_path(std::string_view id, std::string_view sub_path) const;
+  std::vector<ContextRecord> by_age() const;
+  static Failure file_failure(std::string_view operation, std::string_view path, const WorkspaceError& error);
+  std::int64_t now_ms() const;
+  std::uint64_t now_ns() const;
 
   storage::ObjectStorage& storage_;
-  const wasi::Clocks& clocks_;
-  FileStore files_;
-  std::map<std::string, std::unique_ptr<interpreter::Interpreter>> interpreters_;  // by language
+  const runtime::Bindings& bindings_;
+  object::Clock& clock_;
+  const SandboxOptions options_;
+  const std::string key_;  // of its Interpreters
+
+  // A copy of what is stored; absent until it is needed.
+  std::optional<SandboxRecord> record_;
+  Contexts contexts_;
+  std::optional<FileStore> store_;
+  std::optional<Workspace> workspace_;
+  object::IdleTimer timer_;
+  std::optional<object::Time> expires_;
+  object::Time last_used_{};  // exact, where the record's lags behind
 };
 
 }  // namespace sw::sandbox

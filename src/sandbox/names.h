@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How sandboxes, bindings, contexts and Interpreters are called.
+
+#include <string>
+#include <string_view>
+
+#include "sandbox_workers/base/result.h"
+#include "storage/storage.h"
+
+namespace sw::sandbox {
+
+/// Errors: kInvalidArgument saying the rule: 1 to 63 of A-Z a-z 0-9 . _ -, no hyphen at either end, none of the
+/// reserved names.
+Result<void> check_sandbox_id(std::string_view id);
+
+/// The storage's object for a sandbox. Errors: those of check_sandbox_id.
+Result<storage::ObjectName> object_name(std::string_view id);
+
+/// What a sandbox's Interpreters are called, whatever their language: 64 hexadecimal digits that do not tell the
+/// sandbox's id.
+std::string interpreter_key(const storage::ObjectName& name);
+
+/// A letter or _, then letters, digits and _: names of bindings and of environment variables.
+bool is_identifier(std::string_view text);
+
+/// A random UUID.
+std::string new_context_id();
+
+}  // namespace sw::sandbox

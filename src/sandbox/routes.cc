@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The sandbox as a server sees it: every route of the protocol, from the request to the response.
+
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/json.hpp>
+#include <charconv>
+
+#include "engine/result_json.h"
+#include "sandbox/file_routes.h"
+#include "sandbox/names.h"
+#include "sandbox/sandbox.h"
+
+namespace sw::sandbox {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t kFilesBodyBytesMax = 2'097'152;
+
+json::object context_object(const ContextRecord& record) {
+  return {{"id", record.id},
+          {"binding", record.binding},
+          {"language", record.language},
+          {"cwd", record.cwd},
+          {"createdAt", runtime::iso_time(record.created_ms)},
+          {"lastUsed", runtime::iso_time(record.last_used_ms)}};
+}
+
+json::object context_details(const ContextRecord& record) {
+  json::object object = context_object(record);
+  object["engine"] = record.engine;
+  object["executions"] = record.executions;
+  object["snapshot"] = record.snapshot ? json::value(runtime::to_json(*record.snapshot)) : json::value(nullptr);
+  return object;
+}
+
+json::object success() { return {{"success", true}}; }
+
+/// A string that is not empty; `message` refuses anything else.
+Answer<std::string> required_text(const json::object& object, std::string_view key, const char* message) {
+  const json::value* const value = object.if_contains(key);
+  if (!value || !value->is_string() || value->as_string().empty()) return refusal(message);
+  return std::string(value->as_string());
+}
+
+/// The same, or nothing at all.
+Answer<std::optional<std::string>> optional_text(const json::object& object, std::string_view key,
+                                                 const char* message) {
+  if (!object.contains(key)) return std::optional<std::string>();
+  SW_TRY(std::string text, required_text(object, key, message));
+  return std::optional<std::string>(std::move(text));
+}
+
+/// envVars, where null unsets; not there means none.
+Answer<EnvChanges> env_field(const json::object& object, bool null_allowed) {
+  EnvChanges changes;
+  const json::value* const value = object.if_contains("envVars");
+  if (!value) return changes;
+  if (!value->is_object()) return refusal("envVars must be an object");
+  for (const auto& [name, text] : value->as_object()) {
+    if (!is_identifier(name)) return refusal(fmt::format("Invalid envVars key: {}", std::string_view(name)));
+    if (text.is_string()) changes.emplace(name, std::string(text.as_string()));
+    else if (text.is_null() && null_allowed) changes.emplace(name, std::nullopt);
+    else return refusal("envVars values must be strings");
+  }
+  return changes;
+}
+
+}  // namespace
+
+/// What came, taken apart.
+class Routes {
+ public:
+  Routes(Sandbox& sandbox, const runtime::Request& request, std::stop_token cancel)
+      : sandbox_(sandbox), request_(request), cancel_(std::move(cancel)) {}
+
+  runtime::Response answer() {
+    auto response = dispatch();
+    if (response.ok()) return *std::move(response);
+    Failure failure = std::move(response).error();
+    if (failure.relayed) {
+      return runtime::json_text_response(failure.relayed->status, std::move(failure.relayed->body));
+    }
+    return runtime::error_response(failure.body, sandbox_.now_ms());
+  }
+
+ private:
+  using Handled = Answer<runtime::Response>;
+
+  Handled dispatch() {
+    const auto id = runtime::find_header(request_.headers, "x-sandbox-id").value_or("");
+    if (const auto checked = check_sandbox_id(id); !checked.ok()) return refusal(checked.error().message);
+    if (is("DELETE", "/")) return destroy();
+    SW_CHECK_OK(sandbox_.load());
+    if (is("GET", "/")) return info();
+    if (is("POST", "/execute")) return execute();
+    if (is("POST", "/contexts")) return create_context();
+    if (is("GET", "/contexts")) return list_contexts();
+    if (is("POST", "/env")) return set_env();
+    if (is("POST", "/files")) return files();
+    constexpr std::string_view kContexts = "/contexts/";
+    if (request_.path.starts_with(kContexts)) return of_context(request_.path.substr(kContexts.size()));
+    return not_found();
+  }
+
+  Handled of_context(std::string_view rest) {
+    const std::size_t slash = rest.find('/');
+    const std::string id = runtime::percent_decoded(rest.substr(0, slash));
+    const std::string_view what = slash == std::string_view::npos ? "" : rest.substr(slash + 1);
+    const std::string& method = request_.method;
+    if (id.empty()) return not_found();
+    if (method == "DELETE" && slash == std::string_view::npos) return done(sandbox_.delete_context(id));
+    if (method == "POST" && what == "fork") return fork(id);
+    if (method == "POST" && what == "undo") return undo(id);
+    if (method == "POST" && what == "restore") return named(id, &Sandbox::restore_checkpoint);
+    if (method == "POST" && what == "checkpoints") return named(id, &Sandbox::add_checkpoint);
+    if (method == "GET" && what == "checkpoints") {
+      SW_TRY(const json::value list, sandbox_.checkpoints(id));
+      return runtime::json_response(200, list);
+    }
+    constexpr std::string_view kOne = "checkpoints/";
+    if (method == "DELETE" && what.starts_with(kOne) && what.size() > kOne.size()) {
+      return done(sandbox_.remove_checkpoint(id, runtime::percent_decoded(what.substr(kOne.size()))));
+    }
+    return not_found();
+  }
+
+  bool is(std::string_view method, std::string_view path) const {
+    return request_.method == method && request_.path == path;
+  }
+
+  static Failure not_found() { return refusal("Not found", 404); }
+
+  static Handled done(const Answer<Done>& outcome) {
+    if (!outcome.ok()) return outcome.error();
+    return runtime::json_response(200, success());
+  }
+
+  Answer<json::object> body(std::size_t bytes_max = runtime::kBodyBytesMax) const {
+    return sandbox::answer(runtime::read_object(request_, bytes_max));
+  }
+
+  Handled destroy() { return done(sandbox_.destroy()); }
+
+  Handled info() {
+    SW_TRY(const SandboxInfo info, sandbox_.info());
+    json::array contexts;
+    for (const ContextRecord& record : info.contexts) contexts.push_back(context_details(record));
+    json::object env;
+    for (const auto& [name, value] : info.record.env) env[name] = value;
+    return runtime::json_response(
+        200,
+        json::object{{"id", info.id},
+                     {"createdAt", runtime::iso_time(info.record.created_ms)},
+                     {"lastUsed", runtime::iso_time(info.record.last_used_ms)},
+                     {"envVars", std::move(env)},
+                     {"contexts", std::move(contexts)},
+                     {"workspace", {{"files", info.files}, {"bytes", info.bytes}}},
+                     {"fileApi", info.file_api},
+                     {"expiresAt", info.expires_at_ms ? json::value(*info.expires_at_ms) : json::value(nullptr)}});
+  }
+
+  Handled create_context() {
+    SW_TRY(const json::object object, body());
+    NewContext wanted;
+    SW_TRY(wanted.binding, required_text(object, "binding", "binding is required"));
+    SW_TRY(const auto cwd, optional_text(object, "cwd", "cwd must be a non-empty string"));
+    if (cwd) {
+      const auto path = Workspace::normalize(*cwd);
+      if (!path.ok()) return refusal(path.error().message);
+      wanted.cwd = *path;
+    }
+    SW_TRY(const EnvChanges env, env_field(object, false));
+    apply(wanted.env, env);
+    SW_TRY(wanted.id, optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
+    SW_TRY(const ContextRecord record, sandbox_.create_context(wanted));
+    return runtime::json_response(201, context_object(record));
+  }
+
+  Handled list_contexts() {
+    SW_TRY(const auto records, sandbox_.contexts());
+    json::array contexts;
+    for (const ContextRecord& record : records) contexts.push_back(context_object(record));
+    return runtime::json_response(200, json::object{{"contexts", std::move(contexts)}});
+  }
+
+  Handled execute() {
+    SW_TRY(const json::object object, body());
+    if (object.contains("cwd")) return refusal("cwd is a context property; pass it to createCodeContext");
+    Cell cell;
+    if (const json::value* code = object.if_contains("code"); code && code->is_string()) {
+      cell.code = std::string(code->as_string());
+    }
+    if (auto refused = runtime::check_code(cell.code, sandbox_.options_.code_bytes_max)) {
+      return Failure{.body = *std::move(refused)};
+    }
+    SW_TRY(cell.env, env_field(object, true));
+    SW_TRY(cell.context_id, optional_text(object, "contextId", "contextId must be a non-empty string"));
+    SW_TRY(cell.binding, optional_text(object, "binding", "binding must be a non-empty string"));
+    cell.limits = sandbox_.options_.run_limits;
+    cell.cancel = cancel_;
+    wasi::BufferSink output;
+    SW_TRY(RunAnswer answer, sandbox_.execute(cell, output));
+    if (auto* relayed = std::get_if<runtime::Response>(&answer)) return std::move(*relayed);
+    return runtime::json_text_response(200, result_text(cell, std::get<Ran>(answer), output));
+  }
+
+  static std::string result_text(const Cell& cell, const Ran& ran, const wasi::BufferSink& output) {
+    const runtime::ExecuteResponse& response = ran.response;
+    engine::EngineInfo info;
+    info.language = ran.context.language;
+    info.engine_name = ran.context.engine;
+    engine::RunRequest request;
+    request.code = cell.code;
+    request.limits = cell.limits;
+    engine::ContextReport report{.id = ran.context.id,
+                                 .cwd = ran.context.cwd,
+                                 .executions = ran.context.executions,
+                                 .state = std::string(runtime::state_name(response.state)),
+                                 .note = response.note,
+                                 .saved_bytes = {},
+                                 .snapshot_ms = response.snapshot_ms,
+                                 .expires_at_ms = ran.expires_at_ms};
+    if (response.snapshot_ms) report.saved_bytes = response.snapshot_bytes_written;
+    return engine::execution_result_json(info, request, response.outcome, output.out, output.err, report);
+  }
+
+  Handled set_env() {
+    SW_TRY(const json::object object, body());
+    if (!object.contains("envVars")) return refusal("envVars is required");
+    SW_TRY(const EnvChanges changes, env_field(object, true));
+    return done(sandbox_.set_env(changes));
+  }
+
+  Handled files() {
+    SW_CHECK_OK(sandbox_.usable_files());  // before the body is looked at
+    SW_TRY(const json::object object, body(kFilesBodyBytesMax));
+    SW_TRY(const json::object outcome, file_operation(sandbox_, object));
+    json::object answer = success();
+    for (const auto& [key, value] : outcome) answer[key] = value;
+    answer["timestamp"] = runtime::iso_time(sandbox_.now_ms());
+    return runtime::json_response(200, answer);
+  }
+
+  Handled fork(const std::string& id) {
+    SW_TRY(const json::object object, optional_body());
+    SW_TRY(const auto new_id,
+           optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
+    SW_TRY(const ContextRecord record, sandbox_.fork(id, new_id));
+    return runtime::json_response(201, context_object(record));
+  }
+
+  Handled undo(const std::string& id) {
+    SW_TRY(const json::object object, optional_body());
+    std::uint32_t runs = 1;
+    if (const json::value* value = object.if_contains("runs")) {
+      json::error_code failed;
+      if (value->is_number()) runs = value->to_number<std::uint32_t>(failed);
+      if (!value->is_number() || failed || runs == 0) return refusal("runs must be a whole number from 1 on");
+    }
+    return done(sandbox_.undo(id, runs));
+  }
+
+  Handled named(const std::string& id, Answer<Done> (Sandbox::*act)(std::string_view, std::string_view)) {
+    SW_TRY(const json::object object, body());
+    SW_TRY(const std::string name, required_text(object, "name", "name must be a non-empty string"));
+    return done((sandbox_.*act)(id, name));
+  }
+
+  Answer<json::object> optional_body() const {
+    if (request_.body.empty()) return json::object();
+    return body();
+  }
+
+  Sandbox& sandbox_;
+  const runtime::Request& request_;
+  const std::stop_token cancel_;
+};
+
+runtime::Response Sandbox::fetch(const runtime::Request& request, std::stop_token cancel) {
+  return Routes(*this, request, std::move(cancel)).answer();
+}
+
+}  // namespace sw::sandbox

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/sandbox_object.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <future>
+#include <thread>
+
+#include "sandbox/fake_worker.h"
+#include "sandbox/names.h"
+#include "storage/memory/memory_storage.h"
+
+namespace sw::sandbox {
+namespace {
+
+namespace json = boost::json;
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr object::Time kStart{std::chrono::milliseconds(1'700'000'000'000)};
+constexpr std::chrono::hours kTtl{24};
+
+/// Runs that wait for the test.
+class SlowWorker final : public runtime::Worker {
+ public:
+  Result<runtime::Response> fetch(const runtime::Request& request) override {
+    const std::lock_guard lock(mutex_);
+    return inner_.fetch(request);
+  }
+  Result<runtime::Answer<runtime::ExecuteResponse>> execute_in_context(std::string_view key,
+                                                                       const runtime::ExecuteArgs& args,
+                                                                       const runtime::GetFiles& get_files,
+                                                                       wasi::OutputSink& output) override {
+    std::unique_lock lock(mutex_);
+    ++running_;
+    changed_.notify_all();
+    const std::stop_callback wake(args.cancel, [this] { changed_.notify_all(); });
+    while (!open_ && !args.cancel.stop_requested()) changed_.wait_for(lock, std::chrono::milliseconds(5));
+    --running_;
+    auto answer = inner_.execute_in_context(key, args, get_files, output);
+    if (args.cancel.stop_requested()) {
+      std::get<runtime::ExecuteResponse>(*answer).outcome.ending = engine::Ending::kCancelled;
+    }
+    return answer;
+  }
+  void wait_for_runs(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return running_ >= count; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  std::size_t interpreters() {
+    const std::lock_guard lock(mutex_);
+    return inner_.interpreters.size();
+  }
+
+ private:
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  FakeWorker inner_{"python"};
+  int running_ = 0;
+  bool open_ = false;
+};
+
+struct SandboxesTest : ::testing::Test {
+  std::shared_ptr<SlowWorker> python = std::make_shared<SlowWorker>();
+  object::ManualClock clock{kStart};
+  storage::MemoryDisk disk;
+  std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
+  std::optional<Sandboxes> sandboxes_;
+
+  Sandboxes& sandboxes() {
+    if (!sandboxes_)
+      sandboxes_.emplace(*storage, clock, runtime::Bindings{{"PYTHON", python}}, SandboxOptions{},
+                         object::HostOptions{});
+    return *sandboxes_;
+  }
+  void restart() {
+    sandboxes_.reset();
+    storage = storage::open_memory_storage(disk);
+  }
+  static runtime::Request request(std::string id, std::string method, std::string path, const json::value& body) {
+    return {.method = std::move(method),
+            .path = std::move(path),
+            .headers = {{"x-sandbox-id", std::move(id)}},
+            .body = body.is_null() ? std::string() : json::serialize(body)};
+  }
+  int status(const std::string& id, const char* method, const char* path, const json::value& body = nullptr) {
+    return sandboxes().fetch(request(id, method, path, body)).status;
+  }
+  json::value get(const std::string& id, const char* path) {
+    return json::parse(sandboxes().fetch(request(id, "GET", path, nullptr)).body);
+  }
+  /// Sends a run, and gives its answer when it is there.
+  std::future<runtime::Response> run(const std::string& id, std::shared_ptr<object::Call>* call = nullptr) {
+    const auto promise = std::make_shared<std::promise<runtime::Response>>();
+    auto sent =
+        sandboxes().send(request(id, "POST", "/execute", {{"binding", "PYTHON"}, {"code", "1"}}),
+                         [promise](runtime::Response response) { promise->set_value(std::move(response)); });
+    if (call) *call = std::move(sent);
+    return promise->get_future();
+  }
+};
+
+TEST_F(SandboxesTest, EachIdIsASandboxOfItsOwnThatOutlivesTheHost) {
+  EXPECT_EQ(status("a", "POST", "/files", {{"op", "write"}, {"path", "f"}, {"content", "x"}}), 200);
+  EXPECT_EQ(status("b", "POST", "/files", {{"op", "read"}, {"path", "f"}}), 404);
+  restart();
+  EXPECT_EQ(status("a", "POST", "/files", {{"op", "read"}, {"path", "f"}}), 200);
+  EXPECT_EQ(status("a b", "GET", "/"), 400);
+}
+
+TEST_F(SandboxesTest, RequestsOfOneSandboxWaitForEachOtherAndThoseOfOthersDoNot) {
+  auto running = run("a");
+  python->wait_for_runs(1);
+  auto waiting = run("a");
+  EXPECT_EQ(status("b", "GET", "/"), 200);
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  python->open();
+  EXPECT_EQ(running.get().status, 200);
+  EXPECT_EQ(json::parse(waiting.get().body).at("executionCount"), 2);
+}
+
+TEST_F(SandboxesTest, ARequestThatNobodyWaitsForEndsItsRun) {
+  std::shared_ptr<object::Call> call;
+  auto running = run("a", &call);
+  python->wait_for_runs(1);
+  call->cancel();
+  const runtime::Response response = running.get();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(json::parse(response.body).at("ending"), "cancelled");
+}
+
+TEST_F(SandboxesTest, WhatCouldNotBeStoredIsNotAnsweredAsDone) {
+  python->open();
+  EXPECT_EQ(run("a").get().status, 200);
+  disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
+  const runtime::Response failed = run("a").get();
+  EXPECT_EQ(failed.status, 500);
+  EXPECT_THAT(failed.body, HasSubstr("disk full"));
+  disk.fail_commits(std::nullopt);
+  EXPECT_EQ(json::parse(run("a").get().body).at("executionCount"), 2);
+}
+
+TEST_F(SandboxesTest, AnAlarmDestroysASandboxThatNobodyUses) {
+  python->open();
+  EXPECT_EQ(run("a").get().status, 200);
+  EXPECT_EQ(python->interpreters(), 1u);
+  sandboxes().start_alarms();
+  clock.advance(kTtl + std::chrono::seconds(1));
+  // The alarm is a message, and comes after the clock has moved on.
+  for (int i = 0; i < 10'000 && python->interpreters() != 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(python->interpreters(), 0u);
+  EXPECT_THAT(get("a", "/contexts").at("contexts").as_array(), IsEmpty());
+}
+
+TEST_F(SandboxesTest, ADestroyedSandboxLeavesNothing) {
+  python->open();
+  EXPECT_EQ(run("a").get().status, 200);
+  EXPECT_EQ(status("a", "DELETE", "/"), 200);
+  EXPECT_FALSE(*storage->find(object_name("a").value()));
+  EXPECT_EQ(get("a", "/").at("contexts").as_array().size(), 0u);
+}
+
+TEST_F(SandboxesTest, ProgramsCanUseASandboxWithoutRequests) {
+  python->open();
+  std::uint64_t executions = 0;
+  ASSERT_TRUE(sandboxes()
+                  .use("a",
+                       [&](Sandbox& sandbox) {
+                         wasi::BufferSink output;
+                         Cell cell;
+                         cell.code = "1";
+                         cell.binding = "PYTHON";
+                         const auto answer = sandbox.execute(cell, output);
+                         if (answer.ok()) executions = std::get<Ran>(*answer).context.executions;
+                       })
+                  .ok());
+  EXPECT_EQ(executions, 1u);
+  EXPECT_FALSE(sandboxes().use("no good", [](Sandbox&) {}).ok());
+}
+
+}  // namespace
+}  // namespace sw::sandbox
