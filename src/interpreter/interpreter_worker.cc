@@ -124,9 +124,9 @@ class InterpreterRuntime {
   std::unique_ptr<object::ObjectHost> host_;  // last: its objects use all of the above
 };
 
-Result<std::unique_ptr<InterpreterRuntime>> make_runtime(std::shared_ptr<engine::Engine> engine,
+Result<std::shared_ptr<InterpreterRuntime>> make_runtime(std::shared_ptr<engine::Engine> engine,
                                                          const RuntimeOptions& options) {
-  auto runtime = std::make_unique<InterpreterRuntime>(std::move(engine), options);
+  auto runtime = std::make_shared<InterpreterRuntime>(std::move(engine), options);
   SW_CHECK_OK(runtime->open());
   return runtime;
 }
@@ -187,7 +187,7 @@ Response forward(InterpreterRuntime& runtime, const Request& http) {
 
 }  // namespace
 
-InterpreterWorker::InterpreterWorker(std::unique_ptr<InterpreterRuntime> runtime) : runtime_(std::move(runtime)) {}
+InterpreterWorker::InterpreterWorker(std::shared_ptr<InterpreterRuntime> runtime) : runtime_(std::move(runtime)) {}
 InterpreterWorker::~InterpreterWorker() = default;
 
 const std::shared_ptr<engine::Engine>& InterpreterWorker::engine() const { return runtime_->engine(); }

@@ -62,7 +62,7 @@ class InterpreterRuntime;
 /// Threads: any; runs of one Interpreter happen one at a time, in the order of the calls.
 class InterpreterWorker : public runtime::Worker {
  public:
-  explicit InterpreterWorker(std::unique_ptr<InterpreterRuntime> runtime);
+  explicit InterpreterWorker(std::shared_ptr<InterpreterRuntime> runtime);
   ~InterpreterWorker() override;
 
   Result<runtime::Response> fetch(const runtime::Request& request) final;
@@ -78,11 +78,11 @@ class InterpreterWorker : public runtime::Worker {
   virtual std::optional<runtime::Response> route(const runtime::Request& request);
 
  private:
-  std::unique_ptr<InterpreterRuntime> runtime_;
+  std::shared_ptr<InterpreterRuntime> runtime_;  // shared with nobody, but derived classes do not see its type
 };
 
 /// What a Worker is made from. Errors: those of opening the storage.
-Result<std::unique_ptr<InterpreterRuntime>> make_runtime(std::shared_ptr<engine::Engine> engine,
+Result<std::shared_ptr<InterpreterRuntime>> make_runtime(std::shared_ptr<engine::Engine> engine,
                                                          const RuntimeOptions& options = {});
 
 /// A Worker of a class of one's own, whose constructor passes on what make_runtime made.
