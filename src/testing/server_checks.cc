@@ -1,12 +1,303 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
+// Contexts behind a runtime Worker, used as a Sandbox uses them. Each check has a context of its own.
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <chrono>
+#include <memory>
+#include <variant>
+
+#include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/runtime/worker.h"
+#include "sandbox_workers/workspace/workspace.h"
 #include "testing/checks.h"
 
 namespace sw::testing {
 
-Result<void> check_server(Checks& /*checks*/, const std::shared_ptr<engine::Engine>& /*engine*/,
-                          const ConformancePrograms& /*programs*/, const ConformanceOptions& /*options*/) {
-  return {};
+namespace {
+
+using engine::Engine;
+using runtime::ContextState;
+using runtime::ExecuteResponse;
+
+constexpr std::chrono::milliseconds kEndlessFor{100};
+constexpr char kContent[] = "content";
+constexpr char kFolder[] = "/workspace/conformance";
+
+/// The same engine as another build of it.
+class AnotherBuild final : public Engine {
+ public:
+  explicit AnotherBuild(std::shared_ptr<Engine> engine) : engine_(std::move(engine)), info_(engine_->info()) {
+    info_.build += "-another";
+  }
+  const engine::EngineInfo& info() const override { return info_; }
+  Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override {
+    return engine_->run(request, output);
+  }
+  bool has_sessions() const override { return engine_->has_sessions(); }
+  Result<std::unique_ptr<engine::SessionInstance>> boot(const engine::SessionOptions& options) override {
+    return engine_->boot(options);
+  }
+  Result<std::unique_ptr<engine::SessionInstance>> restore(const engine::SessionOptions& options,
+                                                           engine::SnapshotSource& source) override {
+    return engine_->restore(options, source);
+  }
+  Result<void> on_guest_thread(const std::function<void()>& body) override {
+    return engine_->on_guest_thread(body);
+  }
+
+ private:
+  std::shared_ptr<Engine> engine_;
+  engine::EngineInfo info_;
+};
+
+/// A Sandbox as small as can be: files, and one Interpreter behind a Worker that can be replaced.
+class Client {
+ public:
+  Client(std::shared_ptr<TestState> state, std::string key)
+      : state_(std::move(state)), key_(std::move(key)), workspace_(wasi::TreeLimits{}, 0) {}
+
+  /// Drops the Worker, if there is one, and makes one over the same state.
+  Result<void> restart(const std::shared_ptr<Engine>& engine) {
+    worker_.reset();
+    SW_TRY(worker_, serve(engine, state_));
+    return {};
+  }
+
+  Workspace& workspace() { return workspace_; }
+
+  Result<runtime::Response> request(std::string method, std::string_view path, std::string body = {}) {
+    return worker_->fetch({.method = std::move(method),
+                           .path = fmt::format("/interpreters/{}{}", key_, path),
+                           .headers = {{"content-type", "application/json"}},
+                           .body = std::move(body)});
+  }
+  Result<void> expect_status(std::string method, std::string_view path, int status, std::string body = {}) {
+    const std::string what = fmt::format("{} {}", method, path);
+    SW_TRY(const runtime::Response response, request(std::move(method), path, std::move(body)));
+    if (response.status == status) return {};
+    return violated(fmt::format("{} answers {} instead of {}: {}", what, response.status, status, response.body));
+  }
+  Result<void> create(const std::string& id) {
+    return expect_status("POST", "/contexts", 201, boost::json::serialize(boost::json::object{{"id", id}}));
+  }
+
+  Result<ExecuteResponse> execute(const std::string& id, std::string_view code,
+                                  std::chrono::nanoseconds wall_max = engine::RunLimits{}.wall_max) {
+    runtime::ExecuteArgs args;
+    args.context_id = id;
+    args.code = code;
+    args.workspace = workspace_.manifest();
+    args.limits.wall_max = wall_max;
+    const auto get_files = [&](const std::vector<std::string>& paths) {
+      std::vector<WorkspaceFile> files;
+      for (const std::string& path : paths) {
+        if (auto file = workspace_.read_bytes(path); file.ok()) files.push_back(*std::move(file));
+      }
+      return files;
+    };
+    wasi::BufferSink output;
+    SW_TRY(auto answer, worker_->execute_in_context(key_, args, get_files, output));
+    if (const auto* refusal = std::get_if<runtime::ErrorBody>(&answer)) {
+      return violated(fmt::format("the run is refused: {} {}", refusal->status, refusal->message));
+    }
+    auto& response = std::get<ExecuteResponse>(answer);
+    SW_CHECK_OK(workspace_.apply_diff(response.workspace, 0));
+    return std::move(response);
+  }
+  Result<ExecuteResponse> expect_value(const std::string& id, std::string_view code,
+                                       const std::optional<std::string>& text = std::nullopt) {
+    SW_TRY(ExecuteResponse response, execute(id, code));
+    SW_CHECK_OK(testing::expect_value(response.outcome, text));
+    return response;
+  }
+
+ private:
+  const std::shared_ptr<TestState> state_;  // shared with the Worker
+  const std::string key_;
+  Workspace workspace_;
+  std::shared_ptr<runtime::Worker> worker_;
+};
+
+class ServerChecks {
+ public:
+  ServerChecks(Checks& checks, std::shared_ptr<Engine> engine, const ConformancePrograms& programs, Client& client)
+      : checks_(checks), engine_(std::move(engine)), programs_(programs), client_(client) {}
+
+  Result<void> run() {
+    SW_CHECK_OK(run_first_context());
+    SW_CHECK_OK(run_limits());
+    SW_CHECK_OK(run_files());
+    return run_last();
+  }
+
+ private:
+  const DefineAndUse& stateful() const { return *programs_.stateful; }
+
+  Result<void> run_first_context() {
+    SW_CHECK_OK(checks_.check("a context is created under the id that is given", [&]() -> Result<void> {
+      SW_TRY(const auto response, client_.request("POST", "/contexts", R"({"id":"ctx-1"})"));
+      if (response.status != 201) return violated(fmt::format("{}: {}", response.status, response.body));
+      boost::system::error_code error;
+      const boost::json::value body = boost::json::parse(response.body, error);
+      const auto* id = body.is_object() ? body.as_object().if_contains("id") : nullptr;
+      if (id != nullptr && *id == "ctx-1") return {};
+      return violated(fmt::format("the answer is {}", response.body));
+    }));
+    SW_CHECK_OK(checks_.check("a cell runs in a context", [&]() -> Result<void> {
+      SW_TRY(const ExecuteResponse response, client_.expect_value("ctx-1", stateful().define));
+      return response.executions == 1 ? Result<void>() : violated("`executions` is not 1 after the first run");
+    }));
+    SW_CHECK_OK(
+        checks_.check("the next cell finds what it left, and memory is saved", [&] { return next_cell(); }));
+    SW_CHECK_OK(checks_.check("a server that comes back goes on from the saved memory", [&]() -> Result<void> {
+      SW_CHECK_OK(client_.restart(engine_));
+      SW_TRY(const auto response, client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
+      return expect_state(response, ContextState::kRestored);
+    }));
+    SW_CHECK_OK(checks_.check("an error changes no files", [&]() -> Result<void> {
+      SW_TRY(const ExecuteResponse response, client_.execute("ctx-1", programs_.error));
+      SW_CHECK_OK(expect_error(response.outcome));
+      if (response.workspace.files.empty() && response.workspace.deleted.empty()) return {};
+      return violated("the answer has changes of files");
+    }));
+    return checks_.check("a deleted context is gone", [&]() -> Result<void> {
+      SW_CHECK_OK(client_.expect_status("DELETE", "/contexts/ctx-1", 200));
+      return client_.expect_status("DELETE", "/contexts/ctx-1", 404);
+    });
+  }
+
+  Result<void> next_cell() {
+    SW_TRY(const auto response, client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
+    SW_CHECK_OK(expect_state(response, ContextState::kLive));
+    if (!response.snapshot || !response.snapshot_ms) return violated("no snapshot was taken");
+    if (response.snapshot->build != engine_->info().build) {
+      return violated(fmt::format("the snapshot is of the build '{}'", response.snapshot->build));
+    }
+    if (response.snapshot->stale) return violated("the snapshot is called stale");
+    return {};
+  }
+
+  Result<void> run_limits() {
+    SW_CHECK_OK(checks_.check_with(
+        "a run that met its limit is not saved, and the context goes on", programs_.endless,
+        [&](const std::string& endless) { return lost_run("limit", endless, kEndlessFor, expect_limit); }));
+    SW_CHECK_OK(checks_.check_with("a run that crashed is not saved, and the context goes on", programs_.crash,
+                                   [&](const std::string& crash) {
+                                     return lost_run("crash", crash, engine::RunLimits{}.wall_max, expect_error);
+                                   }));
+    return checks_.check("another build begins anew and says so", [&]() -> Result<void> {
+      SW_CHECK_OK(client_.create("build"));
+      SW_TRY(const auto before, client_.expect_value("build", stateful().define));
+      SW_CHECK_OK(client_.restart(std::make_shared<AnotherBuild>(engine_)));
+      SW_TRY(const auto response, client_.expect_value("build", stateful().define));
+      SW_CHECK_OK(expect_state(response, ContextState::kFresh));
+      if (response.note.empty()) return violated("`note` does not say why");
+      if (response.executions != before.executions + 1) return violated("`executions` did not go on");
+      return client_.restart(engine_);
+    });
+  }
+
+  /// A run that ends in a way after which nothing is saved.
+  Result<void> lost_run(const std::string& id, std::string_view code, std::chrono::nanoseconds wall_max,
+                        Result<void> (*expected)(const engine::Outcome&)) {
+    SW_CHECK_OK(client_.create(id));
+    SW_TRY(const auto defined, client_.expect_value(id, stateful().define));
+    SW_TRY(const ExecuteResponse lost, client_.execute(id, code, wall_max));
+    SW_CHECK_OK(expected(lost.outcome));
+    if (lost.snapshot_ms) return violated("a snapshot was taken");
+    if (!lost.snapshot || !defined.snapshot || lost.snapshot->taken_at_ms != defined.snapshot->taken_at_ms) {
+      return violated("the snapshot before it is gone");
+    }
+    SW_CHECK_OK(client_.expect_value(id, stateful().use, stateful().expect_text));
+    return {};
+  }
+
+  Result<void> run_files() {
+    SW_CHECK_OK(checks_.check_with("the current directory is kept", programs_.cwd,
+                                   [&](const CwdProgram& program) { return cwd(program); }));
+    SW_CHECK_OK(checks_.check_with("a file that is written comes back", programs_.files,
+                                   [&](const FilesProgram& program) { return files(program); }));
+    SW_CHECK_OK(checks_.check_with("a sandbox without files lets nothing be written", programs_.files,
+                                   [&](const FilesProgram& program) { return disabled(program); }));
+    return checks_.check_with("an open file goes on, or keeps memory from being saved", programs_.open_file,
+                              [&](const DefineAndUse& program) { return open_file(program); });
+  }
+
+  Result<void> cwd(const CwdProgram& program) {
+    SW_CHECK_OK(client_.create("cwd"));
+    SW_TRY(const auto entered, client_.expect_value("cwd", program.enter));
+    if (entered.cwd != kFolder) return violated(fmt::format("`cwd` is '{}' after going there", entered.cwd));
+    SW_CHECK_OK(client_.expect_value("cwd", program.show, program.expect_text));
+    SW_CHECK_OK(client_.restart(engine_));
+    SW_TRY(const auto shown, client_.expect_value("cwd", program.show, program.expect_text));
+    return shown.cwd == kFolder ? Result<void>() : violated("`cwd` is another one after a restart");
+  }
+
+  Result<void> files(const FilesProgram& program) {
+    SW_CHECK_OK(client_.create("files"));
+    SW_CHECK_OK(client_.expect_value("files", program.write));
+    const auto file = client_.workspace().read_bytes(program.path);
+    if (!file.ok()) return violated(fmt::format("{} did not come", program.path));
+    if (as_text(file->data.bytes) == kContent) return {};
+    return violated(fmt::format("{} has the content '{}'", program.path,
+                                to_valid_utf8(as_text(file->data.bytes).substr(0, 100))));
+  }
+
+  Result<void> disabled(const FilesProgram& program) {
+    SW_CHECK_OK(client_.create("disabled"));
+    client_.workspace().set_disabled(true);
+    const auto answer = client_.execute("disabled", program.write);
+    client_.workspace().set_disabled(false);
+    SW_TRY(const ExecuteResponse response, answer);
+    if (!response.workspace.files.empty()) return violated("a file was written");
+    return expect_error(response.outcome);
+  }
+
+  Result<void> open_file(const DefineAndUse& program) {
+    SW_CHECK_OK(client_.create("open"));
+    SW_CHECK_OK(client_.expect_value("open", program.define));
+    SW_TRY(const auto used, client_.expect_value("open", program.use, program.expect_text));
+    // An engine that cannot save open files says so, and then a restart may lose them.
+    if (!used.snapshot_ms) {
+      return !used.snapshot || used.snapshot->stale ? Result<void>()
+                                                    : violated("nothing was saved or called stale");
+    }
+    SW_CHECK_OK(client_.restart(engine_));
+    SW_CHECK_OK(client_.expect_value("open", program.use, program.expect_text));
+    return {};
+  }
+
+  Result<void> run_last() {
+    return checks_.check("deleting an interpreter deletes its contexts", [&]() -> Result<void> {
+      SW_CHECK_OK(client_.create("ctx-2"));
+      SW_CHECK_OK(client_.expect_status("DELETE", "/", 200));
+      return client_.expect_status("DELETE", "/contexts/ctx-2", 404);
+    });
+  }
+
+  static Result<void> expect_state(const ExecuteResponse& response, ContextState expected) {
+    if (response.state == expected) return {};
+    static constexpr const char* kNames[] = {"live", "restored", "fresh"};
+    return violated(fmt::format("`state` is {} instead of {} ({})", kNames[static_cast<int>(response.state)],
+                                kNames[static_cast<int>(expected)], response.note));
+  }
+
+  Checks& checks_;
+  const std::shared_ptr<Engine> engine_;  // shared with the Workers
+  const ConformancePrograms& programs_;
+  Client& client_;
+};
+
+}  // namespace
+
+Result<void> check_server(Checks& checks, const std::shared_ptr<Engine>& engine,
+                          const ConformancePrograms& programs, const ConformanceOptions& options) {
+  Client client(options.state ? options.state : create_test_state(), options.key);
+  SW_CHECK_OK(client.restart(engine));
+  return ServerChecks(checks, engine, programs, client).run();
 }
 
 }  // namespace sw::testing
