@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sandbox_workers/testing.h"
+#include "worker.h"
 
 namespace calc {
 namespace {
@@ -50,6 +51,41 @@ TEST(Calc, EveryProblemIsASyntaxError) {
   EXPECT_EQ(evaluate("9223372036854775807 + 1"), "SyntaxError: the result is too large");
   EXPECT_EQ(evaluate("(0 - 9223372036854775807 - 1) / -1"), "SyntaxError: the result is too large");
   EXPECT_EQ(evaluate(std::string(100'000, '(')), "SyntaxError: nested too deeply");
+}
+
+struct WorkerTest : ::testing::Test {
+  std::shared_ptr<CalcWorker> worker = sw::interpreter::make_worker<CalcWorker>(std::make_shared<Calc>()).value();
+
+  sw::runtime::Response fetch(std::string method, std::string path, std::string body = {}) {
+    return worker
+        ->fetch({.method = std::move(method),
+                 .path = std::move(path),
+                 .headers = {{"content-type", "application/json"}},
+                 .body = std::move(body)})
+        .value();
+  }
+};
+
+TEST_F(WorkerTest, HasARouteOfItsOwn) {
+  EXPECT_EQ(fetch("GET", "/healthz").status, 200);
+  EXPECT_EQ(fetch("GET", "/healthz").body, R"({"status":"ok"})");
+  EXPECT_EQ(fetch("GET", "/other").status, 404);
+}
+
+TEST_F(WorkerTest, SaysWhatItRuns) {
+  EXPECT_EQ(fetch("GET", "/interpreter").body,
+            R"({"language":"calc","engine":"Calc 1","contexts":false,"protocol":1})");
+}
+
+TEST_F(WorkerTest, RunsProgramsButHasNoContexts) {
+  const auto answer = fetch("POST", "/execute", R"({"code":"env.X + 1","envVars":{"X":"41"}})");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_NE(answer.body.find(R"("results":[{"text":"42"}])"), std::string::npos) << answer.body;
+  const auto failed = fetch("POST", "/execute", R"({"code":"1 / 0"})");
+  EXPECT_EQ(failed.status, 200);
+  EXPECT_NE(failed.body.find(R"("results":[])"), std::string::npos) << failed.body;
+  EXPECT_NE(failed.body.find("division by zero"), std::string::npos) << failed.body;
+  EXPECT_EQ(fetch("POST", "/interpreters/key/contexts", R"({"id":"c"})").status, 400);
 }
 
 }  // namespace
