@@ -16,7 +16,7 @@ namespace {
 constexpr int kStatusViolation = 1;
 
 Result<testing::ConformancePrograms> programs_of(std::string_view language) {
-  const auto text = engine::find_embedded_file(fmt::format("{}/conformance.json", language));
+  const auto text = engine::find_embedded_file(fmt::format("engines/{}/conformance.json", language));
   if (!text) return Error{ErrorCode::kInternal, fmt::format("{} has no conformance.json", language), 0};
   return testing::parse_programs(*text);
 }
