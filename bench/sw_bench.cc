@@ -51,6 +51,7 @@ struct Native {
 const std::map<std::string, Native>& natives() {
   static const std::map<std::string, Native> all = {
       {"javascript", {"node", {"-p", "process.execPath"}, {"-e", "1"}, {"-e", "console.log(1)"}, ".js"}},
+      {"perl", {"perl", {"-e", "print $^X"}, {"-e", "1"}, {"-e", "print 1"}, ".pl"}},
       {"python",
        {"python3", {"-c", "import sys; print(sys.executable)"}, {"-c", "pass"}, {"-c", "print(1)"}, ".py"}},
   };

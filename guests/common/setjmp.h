@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The sandbox-workers authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * <setjmp.h> for wasm32-wasi, whose libc has none without legacy exceptions. clang turns the calls into Wasm exceptions
+ * <setjmp.h> for wasm32-wasi, whose libc has none without legacy exceptions. clang turns the calls into Wasm
+ * exceptions
  * (-mllvm -wasm-enable-sjlj); what it calls for that is in sjlj.c. */
 #ifndef SW_SETJMP_H
 #define SW_SETJMP_H

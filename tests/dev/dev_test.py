@@ -20,7 +20,10 @@ PLAIN = ["bash", "cat", "cut", "dirname", "grep", "head", "mkdir", "printf", "se
 TOOLS = {
     "cmake": "echo 'cmake version 3.25.1'",
     "c++": "if [ $1 = --version ]; then echo 'c++ (Debian) 12.2.0'; else echo 12.2.0; fi",
+    "make": "exit 0",
     "ninja": "echo 1.11.1",
+    "patch": "exit 0",
+    "perl": "exit 0",
     "pkg-config": "echo 1.8.1",
     "rustc": "echo 'rustc 1.95.0 (abc 2026-04-14)'",
     "cargo": "echo 'cargo 1.95.0 (abc 2026-04-14)'",
