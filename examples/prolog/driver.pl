@@ -12,11 +12,15 @@
     '$set_env'(Env),
     catch(('$read_all'(Answer) -> true ; Answer = false), Problem, Answer = error(Problem)),
     open('/tmp/answer', write, Stream),
-    working_directory(Cwd, Cwd),
-    write(Stream, Cwd),
-    nl(Stream),
+    '$write_cwd'(Stream),
     '$write_answer'(Stream, Answer),
     close(Stream).
+
+'$write_cwd'(Stream) :-
+    working_directory(Cwd, Cwd),
+    atom_chars(Name, Cwd),
+    write(Stream, Name),
+    nl(Stream).
 
 '$set_env'(Env) :-
     forall(retract('$was_set'(Name)), unsetenv(Name)),

@@ -85,6 +85,7 @@ Result<void> PrologGuest::after_restore() {
   // The sequence of random numbers is part of the memory: without this, copies would repeat it.
   SW_TRY(const bool seeded, query("set_seed(" + std::to_string(std::random_device()() >> 1) + ")."));
   if (!seeded) return driver_failed("no random numbers");
+  first_cell_ = true;
   return {};
 }
 
@@ -129,12 +130,17 @@ Result<Reply> PrologGuest::evaluate(const sw::engine::RunRequest& request, std::
   for (const auto& [name, value] : request.env) {
     env += (env.empty() ? "" : ", ") + as_atom(name) + " = " + as_atom(value);
   }
+  // A context may begin in a folder of its own, if that is there.
+  std::string go;
+  if (first_cell_ && !request.cwd.empty())
+    go = "(catch(chdir(" + as_atom(request.cwd) + "), _, true) -> true ; true), ";
+  first_cell_ = false;
   sw::wasi::FileSystem& files = wasi().files();
   if (files.write_file(kCellFile, sw::as_bytes(request.code + "\n")) != Errno::kSuccess) {
     return Error{ErrorCode::kUnavailable, "the cell cannot be written"};
   }
   (void)files.remove(kAnswerFile);
-  SW_TRY(const bool ended, query("'$cell'([" + env + "])."));
+  SW_TRY(const bool ended, query(go + "'$cell'([" + env + "])."));
   SW_TRY(const i32 halted, instance().call(halted_, prolog_));
   Reply reply;
   if (!ended) {

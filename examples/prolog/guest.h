@@ -55,6 +55,7 @@ class PrologGuest final : public sw::engine::Guest {
   Function<i32(i32)> halt_code_;
   i32 prolog_ = 0;
   std::string cwd_ = "/workspace";  // where the last cell left it
+  bool first_cell_ = false;         // since the image or a snapshot
   std::atomic<bool> stop_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,11 +40,17 @@ class PrologTest : public ::testing::Test {
       for (const std::string& code : codes) {
         sw::engine::RunRequest request;
         request.code = code;
+        request.limits.wall_max = std::chrono::milliseconds(500);
         outcomes.push_back(session->execute(request, output_).value());
       }
     });
     EXPECT_TRUE(ran.ok());
     return outcomes;
+  }
+  static Outcome run(const sw::engine::RunRequest& request) {
+    Outcome outcome;
+    EXPECT_TRUE(engine_->on_guest_thread([&] { outcome = engine_->run(request, output_).value(); }).ok());
+    return outcome;
   }
   /// The last one as text: the value, or the error's name.
   static std::string last_of(const std::vector<std::string>& codes) {
@@ -67,7 +74,7 @@ TEST_F(PrologTest, KeepsTheEngineContract) {
       .cwd =
           sw::testing::CwdProgram{
               "?- make_directory_path('/workspace/conformance'), chdir('/workspace/conformance').",
-              "?- working_directory(D, D).", "D = '/workspace/conformance/'"},
+              "?- working_directory(D, D).", "D = \"/workspace/conformance/\""},
       .files =
           sw::testing::FilesProgram{
               "?- open('/workspace/conformance.txt', write, S), write(S, content), close(S)."},
@@ -100,6 +107,19 @@ TEST_F(PrologTest, HaltGivesAnExitCode) {
   const Outcome outcome = cells({"?- halt(3)."}).back();
   EXPECT_EQ(outcome.ending, Ending::kExited);
   EXPECT_EQ(outcome.exit_code, 3);
+}
+
+TEST_F(PrologTest, EndsAQueryAtItsLimitAndKeepsTheProgram) {
+  EXPECT_EQ(last_of({"p(1).", "?- repeat, fail.", "?- p(X)."}), "X = 1");
+}
+
+TEST_F(PrologTest, BeginsInTheFolderOfTheContext) {
+  sw::engine::RunRequest request;
+  request.code = "?- working_directory(D, D).";
+  request.cwd = "/tmp";
+  EXPECT_EQ(run(request).cwd, "/tmp");
+  request.cwd = "/nowhere";
+  EXPECT_EQ(run(request).cwd, "/workspace");
 }
 
 TEST_F(PrologTest, PrintsWhatIsWritten) {
