@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/wasi/tree_state.h"
 #include "sandbox_workers/engine/budget.h"
 
 namespace sw::engine {
@@ -54,29 +55,46 @@ void shorten(GuestError& error) {
   for (std::string& line : error.traceback) shorten(line, kErrorLineBytesMax);
 }
 
-/// The fixed part of SessionSnapshot::extra; the descriptor table follows.
+// More than this in /tmp is left behind: all of it is written again whenever anything of it changes.
+constexpr std::uint64_t kTmpBytesMax = std::uint64_t{8} << 20;
+
+/// The fixed part of SessionSnapshot::extra. What is in /tmp follows, then the descriptor table.
 struct HostState {
-  std::uint64_t version = 1;
+  std::uint64_t version = 2;
   std::uint64_t cells = 0;
   std::uint64_t monotonic_ns = 0;
+  std::uint64_t tmp_bytes = 0;
 };
 
 // A saved clock further ahead than this is damage, not time.
 constexpr std::uint64_t kClockAheadMaxNs = std::uint64_t{1} << 62;
 
-Bytes encode(const HostState& state, BytesView descriptors) {
+Bytes encode(HostState state, BytesView tmp, BytesView descriptors) {
+  state.tmp_bytes = tmp.size();
   Bytes bytes(sizeof state);
   std::memcpy(bytes.data(), &state, sizeof state);
+  bytes.insert(bytes.end(), tmp.begin(), tmp.end());
   bytes.insert(bytes.end(), descriptors.begin(), descriptors.end());
   return bytes;
 }
 
-Result<HostState> decode(BytesView bytes) {
+struct SavedHost {
   HostState state;
-  if (bytes.size() < sizeof state) return Error{ErrorCode::kCorrupt, "a saved session is cut short", 0};
-  std::memcpy(&state, bytes.data(), sizeof state);
-  if (state.version != 1 || state.cells == 0) return Error{ErrorCode::kCorrupt, "not a saved session", 0};
-  return state;
+  BytesView tmp;
+  BytesView descriptors;
+};
+
+Result<SavedHost> decode(BytesView bytes) {
+  SavedHost saved;
+  if (bytes.size() < sizeof saved.state) return Error{ErrorCode::kCorrupt, "a saved session is cut short", 0};
+  std::memcpy(&saved.state, bytes.data(), sizeof saved.state);
+  const BytesView rest = bytes.subspan(sizeof saved.state);
+  if (saved.state.version != HostState{}.version || saved.state.cells == 0 || saved.state.tmp_bytes > rest.size()) {
+    return Error{ErrorCode::kCorrupt, "not a saved session", 0};
+  }
+  saved.tmp = rest.first(static_cast<std::size_t>(saved.state.tmp_bytes));
+  saved.descriptors = rest.subspan(saved.tmp.size());
+  return saved;
 }
 
 }  // namespace
@@ -233,11 +251,33 @@ Result<SessionSnapshot> Session::snapshot() {
   }
   SessionSnapshot state;
   SW_TRY(Bytes descriptors, guest_->wasi().descriptors().serialize(guest_->wasi().files()));
-  state.extra = encode({.cells = cells_, .monotonic_ns = guest_->wasi().monotonic_ns()}, descriptors);
+  SW_TRY(const Bytes tmp, save_tmp());
+  state.extra = encode({.cells = cells_, .monotonic_ns = guest_->wasi().monotonic_ns()}, tmp, descriptors);
   SW_CHECK_OK(instance_->dirty_pages(state.changed));
   state.memory = instance_->memory().bytes();
   state.base = instance_->image();
   return state;
+}
+
+Result<Bytes> Session::save_tmp() {
+  wasi::FileSystem& files = guest_->wasi().files();
+  if (files.layout().mount_count() <= wasi::kTmpMount) return Bytes();
+  const wasi::Tree& tree = *files.mounted(wasi::kTmpMount);
+  if (tree.usage().entries == 0 || tree.usage().bytes > kTmpBytesMax) return Bytes();
+  const wasi::TreeState state = wasi::TreeState::of(tree);
+  return state.bytes() <= kTmpBytesMax ? state.serialize() : Bytes();
+}
+
+Result<void> Session::restore_tmp(BytesView blob) {
+  wasi::FileSystem& files = guest_->wasi().files();
+  if (blob.empty()) return {};
+  if (files.layout().mount_count() <= wasi::kTmpMount) {
+    return Error{ErrorCode::kCorrupt, "a saved session has files in /tmp, and this engine has no /tmp", 0};
+  }
+  SW_TRY(const wasi::TreeState state, wasi::TreeState::parse(blob));
+  const wasi::Errno put = state.restore(*files.mounted(wasi::kTmpMount), files.now_ns());
+  if (put == wasi::Errno::kSuccess) return {};
+  return Error{ErrorCode::kCorrupt, fmt::format("the files in /tmp: {}", wasi::errno_text(put)), 0};
 }
 
 Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
@@ -245,18 +285,21 @@ Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
                                                   const SessionOptions& options, SnapshotSource& source) {
   SW_CHECK_OK(instance->grow_memory_to(source.memory_bytes()));
   SW_TRY(const BytesView bytes, source.fill(instance->memory().bytes(), instance->image()));
-  SW_TRY(const HostState host, decode(bytes));
+  SW_TRY(const SavedHost saved, decode(bytes));
   SW_TRY(auto session, create(std::move(guest), std::move(instance), watchdog));
   wasi::Wasi& wasi = session->guest_->wasi();
   wasi::RunOptions run;
   if (options.workspace) run.workspace = options.workspace->tree();
   SW_CHECK_OK(wasi.start_run(std::move(run)));
-  SW_CHECK_OK(wasi.descriptors().deserialize(bytes.subspan(sizeof(HostState)), wasi.files()));
-  session->cells_ = host.cells;
+  SW_CHECK_OK(session->restore_tmp(saved.tmp));
+  SW_CHECK_OK(wasi.descriptors().deserialize(saved.descriptors, wasi.files()));
+  session->cells_ = saved.state.cells;
   // The guest's clock goes on from where it was, or further on if this machine's is ahead; never back.
   const std::uint64_t now = wasi.monotonic_ns();
   session->monotonic_offset_ns_ =
-      host.monotonic_ns > now ? static_cast<std::int64_t>(std::min(host.monotonic_ns - now, kClockAheadMaxNs)) : 0;
+      saved.state.monotonic_ns > now
+          ? static_cast<std::int64_t>(std::min(saved.state.monotonic_ns - now, kClockAheadMaxNs))
+          : 0;
   return session;
 }
 

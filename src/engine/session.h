@@ -66,6 +66,8 @@ class Session final : public SessionInstance, private Stoppable {
 
   Result<void> begin(const RunRequest& request, wasi::OutputSink& output);
   void leave_to_finish(const Usage& used);
+  Result<Bytes> save_tmp();
+  Result<void> restore_tmp(BytesView blob);
   Outcome conclude(Reply reply, StopReason stop);
   Result<Outcome> conclude_failure(Error error, StopReason stop);
 

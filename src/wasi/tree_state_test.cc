@@ -101,5 +101,38 @@ TEST_F(TreeStateTest, ARestoreAfterRandomChangesLeavesNoDifference) {
   }
 }
 
+TEST_F(TreeStateTest, ComesBackFromWhatItIsWrittenAs) {
+  ASSERT_EQ(files.make_directories("/workspace/d/empty"), Errno::kSuccess);
+  write("d/b", std::string("two\0", 4));
+  write("zero", "");
+  ASSERT_EQ(files.symlink("../x", "/workspace/link"), Errno::kSuccess);
+  const TreeState before = TreeState::of(*tree);
+  const auto after = TreeState::parse(before.serialize());
+  ASSERT_TRUE(after.ok()) << after.error().message;
+  EXPECT_THAT(before.changes_to(*after), IsEmpty());
+  EXPECT_EQ(after->entries().at("d/b").times.modified, before.entries().at("d/b").times.modified);
+  Tree other(TreeLimits{}, 1);
+  ASSERT_EQ(after->restore(other, 2), Errno::kSuccess);
+  EXPECT_THAT(before.changes_to(TreeState::of(other)), IsEmpty());
+}
+
+TEST_F(TreeStateTest, DamagedBytesAreRefusedOrHarmless) {
+  ASSERT_EQ(files.make_directories("/workspace/d"), Errno::kSuccess);
+  write("d/b", "two");
+  const Bytes good = TreeState::of(*tree).serialize();
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    EXPECT_EQ(TreeState::parse(BytesView(good).first(size)).error().code, ErrorCode::kCorrupt) << size;
+  }
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (const int value : {0x00, 0x2E, 0x2F, 0xFF}) {
+      Bytes bad = good;
+      bad[at] = static_cast<std::byte>(value);
+      const auto parsed = TreeState::parse(bad);
+      Tree other(TreeLimits{}, 1);
+      if (parsed.ok()) (void)parsed->restore(other, 2);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sw::wasi

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/tree.h"
 
 namespace sw::wasi {
@@ -43,6 +45,13 @@ class TreeState {
   /// Makes the tree as it was. Nodes that are still there keep their identity, so files that are open stay so.
   /// Errors: kNospc and such when limits were lowered meanwhile.
   Errno restore(Tree& tree, std::uint64_t now_ns) const;
+
+  /// Bytes of contents and names.
+  std::uint64_t bytes() const;
+  /// Format: docs/formats/session.md.
+  Bytes serialize() const;
+  /// `blob` may come from anywhere; the paths are ones that a tree can have. Errors: kCorrupt.
+  static Result<TreeState> parse(BytesView blob);
 
  private:
   Entries entries_;

@@ -110,6 +110,8 @@ Result<void> JavaScriptGuest::begin(const RunRequest& request, std::string_view 
     const std::uint64_t now = wasi().monotonic_ns();
     set_state_word(kStartWords, static_cast<std::uint32_t>(now));
     set_state_word(kStartWords + 4, static_cast<std::uint32_t>(now >> 32));
+    // If the folder is gone, it stays where it is.
+    if (!request.cwd.empty()) (void)change_directory(request.cwd);
     return {};
   }
   disarm(kArmTimers);

@@ -78,7 +78,8 @@ std::string cell_request(const RunRequest& request, std::string_view file_name, 
     writer.list(static_cast<std::uint32_t>(request.args.size()));
     for (const std::string& argument : request.args) writer.text(argument);
   }
-  writer.none();  // the working folder: where the last cell left it
+  if (flags.fresh && !request.cwd.empty()) writer.text(request.cwd);
+  else writer.none();  // the working folder stays where the last cell left it
   writer.number((flags.fresh ? kFlagFresh : 0) | (flags.files ? kFlagFiles : 0) |
                 (flags.script ? kFlagScript : 0));
   return std::move(writer).take();
