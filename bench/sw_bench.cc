@@ -18,7 +18,8 @@
 #include <vector>
 
 #include "cli/load_engine.h"
-#include "engine/embedded_engine.h"
+#include "context_bench.h"
+#include "must.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/wasm/guest_thread.h"
@@ -28,17 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace process = boost::process;
-
-[[noreturn]] void fail(const std::string& message) {
-  fmt::print(stderr, "sw_bench: {}\n", message);
-  std::exit(1);
-}
-
-template <class T>
-T must(Result<T> result) {
-  if (!result.ok()) fail(result.error().message);
-  return *std::move(result);
-}
 
 struct Native {
   std::string program;
@@ -54,6 +44,8 @@ const std::map<std::string, Native>& natives() {
       {"perl", {"perl", {"-e", "print $^X"}, {"-e", "1"}, {"-e", "print 1"}, ".pl"}},
       {"python",
        {"python3", {"-c", "import sys; print(sys.executable)"}, {"-c", "pass"}, {"-c", "print(1)"}, ".py"}},
+      {"perl", {"perl", {"-e", "print $^X"}, {"-e", "1"}, {"-e", "print 1"}, ".pl"}},
+      {"ruby", {"ruby", {"-e", "print RbConfig.ruby"}, {"-e", "1"}, {"-e", "puts 1"}, ".rb"}},
   };
   return all;
 }
@@ -198,6 +190,7 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
       ->UseRealTime();
   for (const char* name : {"fib", "loops", "dict", "string", "json", "sort", "regex"}) {
     const fs::path file = fs::path(SW_BENCH_PROGRAMS) / fmt::format("run_{}{}", name, native.ending);
+    if (!fs::exists(file)) continue;
     benchmark::RegisterBenchmark(fmt::format("guest/{}/{}", language, name).c_str(),
                                  [=](benchmark::State& s) { guest_program(s, engine, interpreter, file); })
         ->Unit(benchmark::kMillisecond)
@@ -210,7 +203,9 @@ int run(int argc, char** argv) {
   const fs::path own_program = fs::canonical("/proc/self/exe").parent_path() / "sandbox-workers";
   const auto machine = must(engine::Machine::create());
   for (auto& language : must(engine::all_languages())) {
-    register_language(must(cli::load_engine(*machine, std::move(language))), own_program);
+    const auto engine = must(cli::load_engine(*machine, std::move(language)));
+    register_language(engine, own_program);
+    register_context_benchmarks(engine);
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The sandbox-workers authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of the driver know of one another. The driver is C throughout: nothing it needs goes by a name that a
- * program could change. Include it after perl.h. */
+ * What the parts of the driver know of one another. The driver is C throughout: nothing it needs goes by a name
+ * that a program could change. Include it after perl.h. */
 #ifndef SW_DRIVER_H
 #define SW_DRIVER_H
 
@@ -33,7 +33,8 @@ struct cell {
 enum ending { kReturned, kDied, kNotCompiled, kExited, kOutOfMemory };
 /* Runs a cell in list context. `values` gets what its last statement gave. */
 enum ending sw_run_cell(const struct cell *cell, AV *values);
-/* Calls `function` so that whatever happens in it ends here: 0, or 1 when it died (with $@), or 2 when it exited. */
+/* Calls `function` so that whatever happens in it ends here: 0, or 1 when it died (with $@), or 2 when it exited.
+ */
 int sw_protect(void (*function)(void *), void *argument);
 /* Where the cell in progress is, for errors.c. */
 CV *sw_cell_cv(void);

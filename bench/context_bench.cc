@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "context_bench.h"
+
+#include <benchmark/benchmark.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "must.h"
+#include "sandbox_workers/interpreter/interpreter_worker.h"
+
+namespace sw {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What is measured, in each language.
+struct Programs {
+  std::string set;      // the small step
+  std::string use;      // the first cell after a restore
+  std::string big;      // leaves 100 MB that no image has
+  std::string use_big;  // looks at a little of it
+};
+
+const std::map<std::string, Programs>& programs() {
+  static const std::map<std::string, Programs> all = {
+      {"javascript",
+       {.set = "x = 1",
+        .use = "x + 1",
+        .big = "big = new Uint8Array(100e6); for (let i = 0; i < big.length; i += 8) big[i] = i * 2654435761 >>> "
+               "24; 0",
+        .use_big = "big[4096]"}},
+      {"python",
+       {.set = "x = 1",
+        .use = "x + 1",
+        .big = "import random; big = random.randbytes(10**8)",
+        .use_big = "big[4096]"}},
+      {"perl",
+       {.set = "$x = 1",
+        .use = "$x + 1",
+        .big = "$big = pack('V*', map { int(rand(2**32)) } 1 .. 1_000_000); $big x= 25; 0",
+        .use_big = "ord(substr($big, 4096, 1))"}},
+      {"ruby",
+       {.set = "x = 1", .use = "x + 1", .big = "big = Random.bytes(10**8); 0", .use_big = "big.getbyte(4096)"}},
+  };
+  return all;
+}
+
+constexpr char kKey[] = "bench";
+
+/// A data folder that goes with it.
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / "sw-bench-XXXXXX") {
+    std::string name = path_.native();
+    if (::mkdtemp(name.data()) == nullptr) fail("no temporary folder can be made");
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::shared_ptr<runtime::Worker> open_worker(const std::shared_ptr<engine::Engine>& engine, const Folder& folder) {
+  return must(interpreter::define_interpreter_runtime(engine, {.storage_folder = folder.path()}));
+}
+
+void post(runtime::Worker& worker, const std::string& path, std::string body) {
+  const auto response = must(worker.fetch({.method = "POST",
+                                           .path = fmt::format("/interpreters/{}{}", kKey, path),
+                                           .headers = {{"content-type", "application/json"}},
+                                           .body = std::move(body)}));
+  if (response.status >= 300) fail(fmt::format("{}: {}", path, response.body));
+}
+
+void create_context(runtime::Worker& worker) { post(worker, "/contexts", R"({"id":"c"})"); }
+
+runtime::ExecuteResponse run(runtime::Worker& worker, const std::string& code) {
+  runtime::ExecuteArgs args;
+  args.context_id = "c";
+  args.code = code;
+  args.limits.wall_max = std::chrono::minutes(10);
+  wasi::BufferSink ignored;
+  auto answer = must(worker.execute_in_context(kKey, args, {}, ignored));
+  if (const auto* refused = std::get_if<runtime::ErrorBody>(&answer)) fail(refused->message);
+  auto& response = std::get<runtime::ExecuteResponse>(answer);
+  if (response.outcome.error) fail(fmt::format("{}: {}", code, response.outcome.error->message));
+  return std::move(response);
+}
+
+/// Bytes this process has handed to the kernel for files.
+double bytes_written() {
+  std::ifstream io("/proc/self/io");
+  std::string key;
+  double value = 0;
+  while (io >> key >> value) {
+    if (key == "wchar:") return value;
+  }
+  return 0;
+}
+
+/// A small cell in a context that is in memory: answered once what it changed is on disk.
+void step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const Programs& code) {
+  const Folder folder;
+  const auto worker = open_worker(engine, folder);
+  create_context(*worker);
+  for (int i = 0; i < 20; ++i) run(*worker, code.set);
+  const double before = bytes_written();
+  double snapshot_ms = 0;
+  double snapshot_bytes = 0;
+  for (auto _ : state) {
+    const auto response = run(*worker, code.set);
+    snapshot_ms += response.snapshot_ms.value_or(0);
+    snapshot_bytes += static_cast<double>(response.snapshot_bytes_written);
+  }
+  const auto runs = static_cast<double>(state.iterations());
+  state.counters["snapshot_ms"] = snapshot_ms / runs;
+  state.counters["snapshot_bytes"] = snapshot_bytes / runs;
+  state.counters["file_bytes"] = (bytes_written() - before) / runs;
+}
+
+/// From opening the data folder to the first answer of a context in it.
+void restore(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const std::string& define,
+             const std::string& use) {
+  const Folder folder;
+  {
+    const auto worker = open_worker(engine, folder);
+    create_context(*worker);
+    run(*worker, define);
+  }
+  for (auto _ : state) {
+    auto worker = open_worker(engine, folder);
+    if (run(*worker, use).state != runtime::ContextState::kRestored) fail("the context was not restored");
+    state.PauseTiming();  // closing is not part of it
+    worker.reset();
+    state.ResumeTiming();
+  }
+}
+
+/// Forks and deletes the fork.
+void fork(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const std::string& define) {
+  const Folder folder;
+  const auto worker = open_worker(engine, folder);
+  create_context(*worker);
+  run(*worker, define);
+  for (auto _ : state) {
+    post(*worker, "/contexts/c/fork", R"({"id":"d"})");
+    state.PauseTiming();
+    must(worker->fetch({.method = "DELETE", .path = fmt::format("/interpreters/{}/contexts/d", kKey)}));
+    state.ResumeTiming();
+  }
+}
+
+template <class Body>
+void add(const std::string& name, const Body& body) {
+  benchmark::RegisterBenchmark(name.c_str(), body)->Unit(benchmark::kMillisecond)->UseRealTime();
+}
+
+}  // namespace
+
+void register_context_benchmarks(const std::shared_ptr<engine::Engine>& engine) {
+  const std::string& language = engine->info().language;
+  const auto found = programs().find(language);
+  if (found == programs().end()) return;
+  const Programs& code = found->second;
+  add("step/" + language, [=](benchmark::State& s) { step(s, engine, code); });
+  add("restore/" + language, [=](benchmark::State& s) { restore(s, engine, code.set, code.use); });
+  add("restore_100mb/" + language, [=](benchmark::State& s) { restore(s, engine, code.big, code.use_big); });
+  add("fork/" + language, [=](benchmark::State& s) { fork(s, engine, code.set); });
+  add("fork_100mb/" + language, [=](benchmark::State& s) { fork(s, engine, code.big); });
+}
+
+}  // namespace sw
