@@ -6,6 +6,7 @@ usage: install_test.py BUILD_FOLDER SOURCE_FOLDER
 """
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -49,14 +50,23 @@ class Install(unittest.TestCase):
         run("cmake", "--build", build)
         self.check(build / "consumer")
 
-    def test_pkg_config_gives_what_a_compiler_needs(self):
+    def pkg_config(self, *options: str) -> list[str]:
         environment = {**os.environ, "PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")}
-        for mode in ([], ["--static"]):
-            flags = shlex.split(run("pkg-config", "--cflags", "--libs", *mode, "sandbox_workers", env=environment))
-            program = pathlib.Path(self.folder.name, "consumer")
-            run("c++", CONSUMER / "main.cc", *flags, "-o", program)
-            self.check(program)
-            program.unlink()
+        return shlex.split(run("pkg-config", "--cflags", "--libs", *options, "sandbox_workers", env=environment))
+
+    def test_pkg_config_says_the_same_with_and_without_static(self):
+        self.assertEqual(self.pkg_config(), self.pkg_config("--static"))
+
+    def test_the_programs_of_the_documentation_are_built_by_pkg_config_and_print_what_it_says(self):
+        text = (SOURCE / "docs/embedding.md").read_text(encoding="utf-8")
+        examples = re.findall(r"```cpp\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+        self.assertEqual(len(examples), 2)
+        flags = self.pkg_config("--static")
+        for number, (source, expected) in enumerate(examples):
+            file, program = (pathlib.Path(self.folder.name, f"example{number}{end}") for end in (".cc", ""))
+            file.write_text(source, encoding="utf-8")
+            run("c++", "-Wall", "-Wextra", file, *flags, "-o", program)
+            self.assertEqual(run(program), expected)
 
     def test_the_installed_program_runs(self):
         done = run(self.prefix / "bin/sandbox-workers", "run", "-l", "javascript", "-c", "[1, 2].length")

@@ -4,7 +4,7 @@
 
 // What a language must provide so that its interpreter, a Wasm module, can be baked, run, stopped, reset, saved
 // and restored: the Language, which makes guests, and the Guest, the host's side of one interpreter. Machine::load
-// turns a Language into an Engine with sessions. This is what is called when:
+// turns a Language into an Engine with sessions. docs/engines.md has the whole way; this is what is called when:
 //
 //   once a machine ("bake")     Guest::boot           boots the interpreter (init), then runs the driver that
 //   every
