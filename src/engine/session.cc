@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "sandbox_workers/base/utf8.h"
-#include "sandbox_workers/wasi/tree_state.h"
 #include "sandbox_workers/engine/budget.h"
+#include "sandbox_workers/wasi/tree_state.h"
 
 namespace sw::engine {
 
@@ -89,7 +89,8 @@ Result<SavedHost> decode(BytesView bytes) {
   if (bytes.size() < sizeof saved.state) return Error{ErrorCode::kCorrupt, "a saved session is cut short", 0};
   std::memcpy(&saved.state, bytes.data(), sizeof saved.state);
   const BytesView rest = bytes.subspan(sizeof saved.state);
-  if (saved.state.version != HostState{}.version || saved.state.cells == 0 || saved.state.tmp_bytes > rest.size()) {
+  if (saved.state.version != HostState{}.version || saved.state.cells == 0 ||
+      saved.state.tmp_bytes > rest.size()) {
     return Error{ErrorCode::kCorrupt, "not a saved session", 0};
   }
   saved.tmp = rest.first(static_cast<std::size_t>(saved.state.tmp_bytes));

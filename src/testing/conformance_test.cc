@@ -23,6 +23,10 @@ const ConformancePrograms kCounterPrograms = {.simple = {"read", "0"},
                                               .stateful = DefineAndUse{"inc", "read", "1"},
                                               .endless = "limit",
                                               .crash = "crash",
+                                              .env = EnvProgram{"env", "NAME"},
+                                              .cwd = CwdProgram{"enter", "show"},
+                                              .files = FilesProgram{"write"},
+                                              .open_file = DefineAndUse{"open", "use", "0"},
                                               .random = "random"};
 
 std::string violation_of(std::shared_ptr<CounterEngine> engine,
@@ -34,7 +38,9 @@ std::string violation_of(std::shared_ptr<CounterEngine> engine,
 TEST(Conformance, AnEngineThatKeepsTheContractPasses) {
   std::vector<std::string> names;
   std::vector<std::string> skipped;
-  const auto kept = run_engine_conformance(std::make_shared<CounterEngine>(), kCounterPrograms,
+  ConformancePrograms programs = kCounterPrograms;
+  programs.env.reset();
+  const auto kept = run_engine_conformance(std::make_shared<CounterEngine>(), programs,
                                            {.on_check = [&](const CheckReport& report) {
                                              (report.skipped ? skipped : names).emplace_back(report.name);
                                              EXPECT_EQ(report.violation, nullptr);
@@ -103,7 +109,20 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"invalid_still_runs", {.invalid_still_runs = true}, "`execute` works although `invalid` is true"},
         Fault{"random_repeats",
               {.random_repeats = true},
-              "random numbers differ in two instances from one snapshot: both gave"}),
+              "random numbers differ in two instances from one snapshot: both gave"},
+        Fault{"env_stays", {.env_stays = true}, "the next run sees the variable, too"},
+        Fault{"cannot_save", {.cannot_save = true}, "`can_snapshot` is false after a run that left nothing open"},
+        Fault{"limit_changes_memory",
+              {.limit_changes_memory = true},
+              "a limit leaves an instance usable, or invalid: expected the value '1', got the value '2'"},
+        Fault{"hides_cwd", {.hides_cwd = true}, "the current directory is kept: `cwd` is '/workspace'"},
+        Fault{"forgets_cwd", {.forgets_cwd = true}, "the current directory is kept: expected the value"},
+        Fault{"writes_elsewhere", {.writes_elsewhere = true}, "/workspace/conformance.txt did not come"},
+        Fault{
+            "writes_in_disabled", {.writes_in_disabled = true}, "a sandbox without files lets nothing be written"},
+        Fault{"loses_open_file",
+              {.loses_open_file = true},
+              "an open file goes on, or keeps memory from being saved"}),
     [](const auto& fault) { return std::string(fault.param.name); });
 
 }  // namespace

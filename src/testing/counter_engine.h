@@ -33,6 +33,14 @@ class CounterEngine final : public engine::Engine {
     bool crash_keeps_valid = false;
     bool invalid_still_runs = false;
     bool random_repeats = false;
+    bool env_stays = false;
+    bool hides_cwd = false;
+    bool forgets_cwd = false;
+    bool writes_elsewhere = false;
+    bool writes_in_disabled = false;
+    bool loses_open_file = false;
+    bool cannot_save = false;
+    bool limit_changes_memory = false;
   };
 
   CounterEngine() : CounterEngine(Faults{}) {}
@@ -47,53 +55,45 @@ class CounterEngine final : public engine::Engine {
 
   Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override {
     if (request.code == "error" && faults_.error_fails_the_run) return Error{ErrorCode::kInternal, "broken", 0};
-    if (faults_.runs_share_state) return shared_.execute(request, output);
+    if (faults_.runs_share_state || faults_.env_stays) return shared_.execute(request, output);
     Instance instance(faults_, seed());
     return instance.execute(request, output);
   }
 
   bool has_sessions() const override { return !faults_.no_sessions; }
-  Result<std::unique_ptr<engine::SessionInstance>> boot(const engine::SessionOptions& /*options*/) override {
-    return std::unique_ptr<engine::SessionInstance>(std::make_unique<Instance>(faults_, seed()));
+  Result<std::unique_ptr<engine::SessionInstance>> boot(const engine::SessionOptions& options) override {
+    return std::unique_ptr<engine::SessionInstance>(std::make_unique<Instance>(faults_, seed(), options));
   }
-  Result<std::unique_ptr<engine::SessionInstance>> restore(const engine::SessionOptions& /*options*/,
+  Result<std::unique_ptr<engine::SessionInstance>> restore(const engine::SessionOptions& options,
                                                            engine::SnapshotSource& source) override {
-    auto instance = std::make_unique<Instance>(faults_, seed());
-    if (!faults_.restores_nothing) SW_CHECK_OK(source.fill(instance->memory(), {}));
+    auto instance = std::make_unique<Instance>(faults_, seed(), options);
+    if (!faults_.restores_nothing) {
+      SW_TRY(const BytesView extra, source.fill(instance->memory(), {}));
+      instance->take_extra(extra);
+    }
     return std::unique_ptr<engine::SessionInstance>(std::move(instance));
   }
 
  private:
+  struct Place {
+    std::string cwd = "/workspace";
+    bool file_open = false;
+  };
+
   class Instance final : public engine::SessionInstance {
    public:
-    Instance(const Faults& faults, std::uint64_t seed) : faults_(faults), memory_(8192), random_(seed) {}
+    Instance(const Faults& faults, std::uint64_t seed, const engine::SessionOptions& options = {})
+        : faults_(faults), memory_(8192), random_(seed), workspace_(options.workspace) {}
 
     std::span<std::byte> memory() { return memory_; }
     bool invalid() const override { return invalid_; }
-    bool can_snapshot() const override { return !invalid_; }
+    bool can_snapshot() const override { return !invalid_ && !faults_.cannot_save; }
 
     Result<engine::SessionOutcome> execute(const engine::RunRequest& request,
                                            wasi::OutputSink& /*output*/) override {
       if (invalid_ && !faults_.invalid_still_runs) return Error{ErrorCode::kInvalidArgument, "used up", 0};
-      engine::Outcome outcome;
-      const std::string& code = request.code;
-      if (code == "inc") {
-        set(get() + 1);
-      } else if (code == "random") {
-        outcome.value = engine::Value{.text = std::to_string(++random_)};
-        return outcome;
-      } else if (code == "error") {
-        invalid_ = faults_.error_invalidates;
-        return failed("EngineError", engine::Ending::kGuestError);
-      } else if (code == "limit") {
-        set(get() + 0);
-        return failed(faults_.limit_is_an_error_of_its_own ? "TimeoutError" : engine::kExecutionLimitError,
-                      engine::Ending::kTimeLimit);
-      } else if (code == "crash") {
-        invalid_ = !faults_.crash_keeps_valid;
-        return failed(engine::kEngineError, engine::Ending::kCrashed);
-      }
-      outcome.value = engine::Value{.text = faults_.wrong_value ? "7" : std::to_string(get())};
+      engine::Outcome outcome = perform(request);
+      if (!faults_.hides_cwd) outcome.cwd = place_.cwd;
       return outcome;
     }
 
@@ -101,21 +101,73 @@ class CounterEngine final : public engine::Engine {
       engine::SessionSnapshot snapshot;
       snapshot.memory = memory_;
       if (!faults_.forgets_changes) snapshot.changed = {{0, 4096}};
+      const bool keep_open = place_.file_open && !faults_.loses_open_file;
+      const std::string extra = (keep_open ? "+" : "-") + (faults_.forgets_cwd ? "/workspace" : place_.cwd);
+      snapshot.extra.assign(as_bytes(extra).begin(), as_bytes(extra).end());
       return snapshot;
     }
 
-   private:
-    std::uint32_t get() const {
-      std::uint32_t value = 0;
-      std::memcpy(&value, memory_.data(), sizeof value);
-      return value;
+    void take_extra(BytesView extra) {
+      place_ = {.cwd = std::string(as_text(extra.subspan(1))), .file_open = as_text(extra).front() == '+'};
     }
-    void set(std::uint32_t value) { std::memcpy(memory_.data(), &value, sizeof value); }
+
+   private:
+    engine::Outcome perform(const engine::RunRequest& request) {
+      const std::string& code = request.code;
+      if (code == "error") {
+        invalid_ = faults_.error_invalidates;
+        return failed("EngineError", engine::Ending::kGuestError);
+      }
+      if (code == "limit") {
+        if (faults_.limit_changes_memory) set(get() + 1);
+        return failed(faults_.limit_is_an_error_of_its_own ? "TimeoutError" : engine::kExecutionLimitError,
+                      engine::Ending::kTimeLimit);
+      }
+      if (code == "crash") {
+        invalid_ = !faults_.crash_keeps_valid;
+        return failed(engine::kEngineError, engine::Ending::kCrashed);
+      }
+      if (code == "random") return value(std::to_string(++random_));
+      if (code == "env") return value(variable(request));
+      if (code == "show") return value(place_.cwd);
+      if (code == "enter") place_.cwd = "/workspace/conformance";
+      if (code == "write") return write();
+      if (code == "open") place_.file_open = true;
+      if (code == "use" && !place_.file_open) return failed("ValueError", engine::Ending::kGuestError);
+      if (code == "inc") set(get() + 1);
+      return value(faults_.wrong_value ? "7" : std::to_string(get()));
+    }
+
+    std::string variable(const engine::RunRequest& request) {
+      if (!request.env.empty()) env_ = request.env.front().second;
+      else if (!faults_.env_stays) env_.clear();
+      return env_;
+    }
+
+    engine::Outcome write() {
+      const std::string path = faults_.writes_elsewhere ? "/workspace/other" : "/workspace/conformance.txt";
+      const bool disabled = workspace_->disabled();
+      if (faults_.writes_in_disabled) workspace_->set_disabled(false);
+      const auto done = workspace_->write(path, "content", FileEncoding::kUtf8, 0);
+      workspace_->set_disabled(disabled);
+      return done.ok() ? value("0") : failed("PermissionError", engine::Ending::kGuestError);
+    }
+
+    std::uint32_t get() const {
+      std::uint32_t number = 0;
+      std::memcpy(&number, memory_.data(), sizeof number);
+      return number;
+    }
+    void set(std::uint32_t number) { std::memcpy(memory_.data(), &number, sizeof number); }
+    static engine::Outcome value(std::string text) {
+      engine::Outcome outcome;
+      outcome.value = engine::Value{.text = std::move(text)};
+      return outcome;
+    }
     static engine::Outcome failed(std::string name, engine::Ending ending) {
       engine::Outcome outcome;
       outcome.ending = ending;
-      outcome.error =
-          engine::GuestError{.name = std::move(name), .message = "as asked", .traceback = {}, .line_number = {}};
+      outcome.error = engine::GuestError{.name = std::move(name), .message = "as asked"};
       return outcome;
     }
 
@@ -123,6 +175,9 @@ class CounterEngine final : public engine::Engine {
     Bytes memory_;
     bool invalid_ = false;
     std::uint64_t random_;
+    std::shared_ptr<Workspace> workspace_;  // shared with the server
+    Place place_;
+    std::string env_;
   };
 
   /// Another one for each instance, and for each that is made from a snapshot.
@@ -131,7 +186,7 @@ class CounterEngine final : public engine::Engine {
   const Faults faults_;
   engine::EngineInfo info_;
   std::uint64_t made_ = 0;
-  Instance shared_{faults_, 0};  // for runs_share_state
+  Instance shared_{faults_, 0};  // for runs_share_state and env_stays
 };
 
 }  // namespace sw::testing

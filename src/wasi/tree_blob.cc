@@ -72,7 +72,8 @@ Result<TreeState> TreeState::parse(BytesView blob) {
     const BytesView content = in.get_bytes();
     if (!in.good() || !is_kept(entry.type) || !is_path(path)) return corrupt;
     if (entry.type == FileType::kSymbolicLink) entry.target = as_text(content);
-    else if (entry.type == FileType::kRegularFile) entry.bytes = SharedBytes::own({content.begin(), content.end()});
+    else if (entry.type == FileType::kRegularFile)
+      entry.bytes = SharedBytes::own({content.begin(), content.end()});
     state.entries_.insert_or_assign(std::move(path), std::move(entry));
   }
   if (!in.good() || !in.at_end()) return corrupt;

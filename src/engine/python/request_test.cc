@@ -30,7 +30,8 @@ TEST(CellRequest, IsATupleInMarshalsFormat) {
 TEST(CellRequest, SaysWhereAFreshInstanceBegins) {
   RunRequest request;
   request.cwd = "/workspace/d";
-  EXPECT_EQ(cell_request(request, "f", {.fresh = true}), "(\x06\0\0\0s\0\0\0\0u\x01\0\0\0f{0Nu\x0c\0\0\0/workspace/di\x01\0\0\0"s);
+  EXPECT_EQ(cell_request(request, "f", {.fresh = true}),
+            "(\x06\0\0\0s\0\0\0\0u\x01\0\0\0f{0Nu\x0c\0\0\0/workspace/di\x01\0\0\0"s);
   EXPECT_EQ(cell_request(request, "f", {}), "(\x06\0\0\0s\0\0\0\0u\x01\0\0\0f{0NNi\0\0\0\0"s);
 }
 
