@@ -256,58 +256,6 @@ TEST_P(InterpreterTest, IdsAndNumbersOfContextsHaveLimits) {
   });
 }
 
-/// Starts kill_child, reads what it prints for a random while, kills it, and returns the numbers that were read.
-std::vector<std::pair<std::uint64_t, std::uint64_t>> count_and_kill(const fs::path& folder,
-                                                                    const std::string& language,
-                                                                    std::mt19937& random) {
-  int ends[2];
-  EXPECT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(ends[1], STDOUT_FILENO);
-    ::execl(SW_KILL_CHILD, SW_KILL_CHILD, folder.c_str(), language.c_str(), nullptr);
-    ::_exit(127);
-  }
-  ::close(ends[1]);
-  FILE* lines = ::fdopen(ends[0], "r");
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> numbers;
-  const auto wanted = 1 + random() % 8;
-  unsigned long value = 0;
-  unsigned long executions = 0;
-  while (numbers.size() < wanted && std::fscanf(lines, "%lu %lu", &value, &executions) == 2) {
-    numbers.emplace_back(value, executions);
-  }
-  // Somewhere within the next run, or the one after.
-  const timespec pause{.tv_sec = 0, .tv_nsec = static_cast<long>(random() % 3'000'000)};
-  ::nanosleep(&pause, nullptr);
-  ::kill(child, SIGKILL);
-  // What it printed before it died counts too.
-  while (std::fscanf(lines, "%lu %lu", &value, &executions) == 2) numbers.emplace_back(value, executions);
-  ::waitpid(child, nullptr, 0);
-  std::fclose(lines);
-  return numbers;
-}
-
-TEST_P(InterpreterTest, AKillAtAnyMomentLosesAtMostTheRunInFlight) {
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(seed);
-  std::mt19937 random(seed);
-  const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-kill-").value();
-  std::uint64_t last = 0;
-  for (int kill = 0; kill < 200; ++kill) {
-    const auto numbers = count_and_kill(folder.path() / "data", GetParam(), random);
-    ASSERT_FALSE(numbers.empty()) << "after kill " << kill;
-    // The run that was in flight at the last kill was either saved or not, as a whole.
-    ASSERT_TRUE(numbers.front().first == last + 1 || numbers.front().first == last + 2)
-        << numbers.front().first << " after " << last;
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      ASSERT_EQ(numbers[i].first, numbers.front().first + i);
-      ASSERT_EQ(numbers[i].second, numbers[i].first) << "memory and row disagree";
-    }
-    last = numbers.back().first;
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Languages, InterpreterTest, ::testing::Values("javascript", "python"),
                          [](const auto& param_info) { return param_info.param; });
 

@@ -7,25 +7,27 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "interpreter/test_machine.h"
+#include <map>
+
+#include "interpreter/test_worker.h"
+#include "storage/sqlite/sqlite_storage.h"
 
 int main(int argc, char** argv) {
   using namespace sw::interpreter;
   if (argc != 3) return 2;
-  TestMachine machine;
-  const std::string count = std::string_view(argv[2]) == "python" ? "n = globals().get('n', 0) + 1; n"
-                                                                  : "globalThis.n = (globalThis.n ?? 0) + 1";
-  const auto engine = machine.load(argv[2]);
+  const std::map<std::string, std::string> count = {
+      {"python", "n = globals().get('n', 0) + 1; n"},
+      {"javascript", "globalThis.n = (globalThis.n ?? 0) + 1"},
+      {"perl", "our $n; $n += 1"},
+  };
   const auto storage = sw::storage::open_sqlite_storage(argv[1], {}).value();
-  const auto object = storage->open(kTestObject, {}).value();
-  (void)machine.machine->on_guest_thread([&] {
-    const auto interpreter = Interpreter::open(engine, *object, machine.clocks, {}).value();
-    if (!interpreter->context("c").ok()) (void)interpreter->create_context("c", "/workspace");
-    for (;;) {
-      const auto result = machine.execute(*interpreter, "c", count);
-      if (!result.ok() || !result->outcome.value) _exit(3);
-      const std::string line = fmt::format("{} {}\n", result->outcome.value->text, result->row.executions);
-      if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) _exit(4);
-    }
-  });
+  sw::Workspace files(sw::kWorkspaceLimits, 1);
+  TestWorker worker(TestWorker::engine(argv[2]), *storage, files);
+  worker.create("c");  // or it is there already
+  for (;;) {
+    const auto result = worker.run("c", count.at(argv[2]));
+    if (!result.outcome.value) _exit(3);
+    const std::string line = fmt::format("{} {}\n", result.outcome.value->text, result.executions);
+    if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) _exit(4);
+  }
 }

@@ -1,0 +1,384 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Contexts of every language behind a runtime Worker: the rules with real interpreters, and what a memory must
+// still hold when another process has it.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "interpreter/test_worker.h"
+#include "storage/memory/memory_storage.h"
+
+namespace sw::interpreter {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using runtime::ContextState;
+using runtime::ExecuteResponse;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct Programs {
+  std::string one;       ///< sets n to 1
+  std::string add;       ///< adds 1 to n; the value is n
+  std::string add_fail;  ///< adds 1 to n and raises an error
+  std::string loop;      ///< adds 1 to n and loops for ever
+  std::string ends;  ///< adds 1 to n and does not react to being asked to stop; empty: there is no such program
+  std::string random;
+  std::string write_fail;  ///< changes a and makes b, then raises an error
+  std::string cwd;
+  std::string open_tmp;   ///< writes "one " to a file in /tmp and leaves it open
+  std::string write_tmp;  ///< writes "two" to it and closes it; the value is what it holds
+};
+
+const std::map<std::string, Programs>& programs() {
+  static const std::map<std::string, Programs> all = {
+      {"python",
+       {.one = "n = 1",
+        .add = "n += 1\nn",
+        .add_fail = "n += 1\n1 / 0",
+        .loop = "n += 1\nwhile True: pass",
+        .ends = "n += 1\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass",
+        .random = "import random, uuid, secrets, numpy as np\n"
+                  "str((random.random(), uuid.uuid4(), secrets.token_hex(4), np.random.rand()))",
+        .write_fail = "open('/workspace/a', 'w').write('changed'); open('/workspace/b', 'w').write('new'); 1 / 0",
+        .cwd = "import os; print(os.getcwd())",
+        .open_tmp = "f = open('/tmp/f', 'w'); f.write('one ')",
+        .write_tmp = "f.write('two'); f.close(); print(open('/tmp/f').read())"}},
+      {"javascript",
+       {.one = "let n = 1; undefined",
+        .add = "n += 1",
+        .add_fail = "n += 1; null.x",
+        .loop = "n += 1; for (;;);",
+        .ends = "n += 1; const a = new Uint8Array(64e6); for (;;) a.fill(1).sort()",
+        .random = "Math.random() + crypto.randomUUID()",
+        .write_fail =
+            "fs.writeFileSync('/workspace/a', 'changed'); fs.writeFileSync('/workspace/b', 'new'); null.x",
+        .cwd = "console.log(process.cwd())",
+        .open_tmp = "const f = fs.openSync('/tmp/f', 'w'); fs.writeSync(f, 'one ')",
+        .write_tmp = "fs.writeSync(f, 'two'); fs.closeSync(f); console.log(fs.readFileSync('/tmp/f', 'utf8'))"}},
+      {"perl",
+       {.one = "my $n = 1; undef",
+        .add = "$n += 1",
+        .add_fail = "$n += 1; die 'x'",
+        .loop = "$n += 1; 1 while 1",
+        .ends = {},
+        .random = "rand()",
+        .write_fail = "for my $name (qw(a b)) { open(my $out, '>', \"/workspace/$name\") or die; print $out 'x'; "
+                      "close $out } die 'x'",
+        .cwd = {},
+        .open_tmp = "open(our $f, '>', '/tmp/f') or die $!; print $f 'one '; undef",
+        .write_tmp = "print $f 'two'; close $f; open(my $in, '<', '/tmp/f'); print scalar(<$in>), \"\\n\""}},
+  };
+  return all;
+}
+
+class LanguagesTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  LanguagesTest() {
+    restart();
+    create("c");
+  }
+
+  /// As another process would find it.
+  void restart(const RuntimeOptions& options = {}) {
+    worker_ = nullptr;
+    worker_ = std::make_unique<TestWorker>(TestWorker::engine(GetParam()), *storage_, files_, options);
+  }
+  void create(const std::string& id, const std::string& cwd = "/workspace") { worker_->create(id, cwd); }
+
+  ExecuteResponse run(const std::string& code, const std::string& id = "c", engine::RunLimits limits = {}) {
+    limits.wall_max = std::min<std::chrono::nanoseconds>(limits.wall_max, 60s);
+    return worker_->run(id, code, limits);
+  }
+  ExecuteResponse run_for(const std::string& code, std::chrono::milliseconds limit) {
+    engine::RunLimits limits;
+    limits.wall_max = limit;
+    limits.memory_bytes_max = std::uint64_t{400} << 20;
+    limits.grace = 50ms;
+    return run(code, "c", limits);
+  }
+  std::string value(const std::string& code, const std::string& id = "c") {
+    const ExecuteResponse response = run(code, id);
+    if (response.outcome.error) return response.outcome.error->name + ": " + response.outcome.error->message;
+    return response.outcome.value ? response.outcome.value->text : "";
+  }
+  std::string printed(const std::string& code) {
+    const ExecuteResponse response = run(code);
+    return response.outcome.error ? response.outcome.error->message : worker_->printed.out;
+  }
+
+  const Programs& code_ = programs().at(GetParam());
+  storage::MemoryDisk disk_;
+  std::unique_ptr<storage::Storage> storage_ = storage::open_memory_storage(disk_);
+  Workspace files_{kWorkspaceLimits, 1};  // of the Sandbox: they outlive the process
+  std::unique_ptr<TestWorker> worker_;
+};
+
+TEST_P(LanguagesTest, StateIsLiveThenRestored) {
+  const auto first = run(code_.one);
+  EXPECT_EQ(first.state, ContextState::kFresh);
+  EXPECT_TRUE(first.snapshot_ms);
+  EXPECT_EQ(run(code_.add).state, ContextState::kLive);
+  restart();
+  const auto restored = run(code_.add);
+  EXPECT_EQ(restored.state, ContextState::kRestored);
+  EXPECT_THAT(restored.note, IsEmpty());
+  EXPECT_EQ(restored.outcome.value->text, "3");
+  EXPECT_EQ(restored.executions, 3u);
+  EXPECT_FALSE(restored.snapshot->stale);
+}
+
+TEST_P(LanguagesTest, ASmallStepWritesKilobytes) {
+  run(code_.one);
+  run(code_.add);
+  const std::map<std::string, std::uint64_t> bytes_max = {
+      {"javascript", 8'000}, {"python", 24'000}, {"perl", 16'000}};
+  for (int i = 0; i < 5; ++i) EXPECT_LT(run(code_.add).snapshot_bytes_written, bytes_max.at(GetParam()));
+}
+
+TEST_P(LanguagesTest, AnErrorKeepsMemoryAndPutsFilesBack) {
+  ASSERT_TRUE(files_.write("a", "before", FileEncoding::kUtf8, 1).ok());
+  run(code_.one);
+  EXPECT_TRUE(run(code_.add_fail).outcome.error);
+  const auto failed = run(code_.write_fail);
+  EXPECT_TRUE(failed.outcome.error);
+  EXPECT_THAT(failed.workspace.files, IsEmpty());
+  EXPECT_EQ(files_.read("a", FileEncoding::kUtf8)->content, "before");
+  EXPECT_FALSE(files_.exists("b"));
+  restart();
+  EXPECT_EQ(value(code_.add), "3");
+}
+
+TEST_P(LanguagesTest, ASoftLimitKeepsTheInstanceAndIsToldAfterARestart) {
+  run(code_.one);
+  const auto limited = run_for(code_.loop, 50ms);
+  EXPECT_EQ(limited.outcome.error->name, engine::kExecutionLimitError);
+  EXPECT_FALSE(limited.snapshot_ms);
+  EXPECT_TRUE(limited.snapshot->stale);
+  restart();
+  const auto restored = run(code_.add);
+  EXPECT_EQ(restored.outcome.value->text, "2") << "the limited run's own change is lost";
+  EXPECT_EQ(restored.state, ContextState::kRestored);
+  EXPECT_THAT(restored.note, HasSubstr("run 1"));
+  EXPECT_EQ(run_for(code_.loop, 50ms).state, ContextState::kLive);
+  EXPECT_EQ(value(code_.add), "4") << "it is not lost while the instance lives";
+}
+
+TEST_P(LanguagesTest, AnInstanceThatEndedIsDroppedAndItsContextGoesOnFromWhatIsSaved) {
+  if (code_.ends.empty()) GTEST_SKIP() << "nothing in this language withstands a soft stop";
+  run(code_.one);
+  const auto ended = run_for(code_.ends, 50ms);
+  ASSERT_TRUE(ended.outcome.error);
+  EXPECT_FALSE(ended.snapshot_ms);
+  EXPECT_TRUE(ended.snapshot->stale);
+  const auto restored = run(code_.add);
+  EXPECT_EQ(restored.state, ContextState::kRestored);
+  EXPECT_THAT(restored.note, HasSubstr("stale"));
+  EXPECT_EQ(restored.outcome.value->text, "2");
+}
+
+TEST_P(LanguagesTest, ContextsAreApartAndForksGoTheirOwnWay) {
+  run(code_.one);
+  create("other");
+  EXPECT_NE(value(code_.add, "other"), "2");
+  EXPECT_EQ(worker_->post("c/fork", R"({"id":"fork"})").status, 201);
+  EXPECT_EQ(value(code_.add, "fork"), "2");
+  EXPECT_EQ(value(code_.add, "fork"), "3");
+  EXPECT_EQ(value(code_.add), "2");
+}
+
+TEST_P(LanguagesTest, EveryCopyHasItsOwnRandomNumbers) {
+  const std::string first = value(code_.random);
+  create("fresh");
+  const std::string fresh = value(code_.random, "fresh");
+  ASSERT_EQ(worker_->post("c/fork", R"({"id":"a"})").status, 201);
+  ASSERT_EQ(worker_->post("c/fork", R"({"id":"b"})").status, 201);
+  const std::string a = value(code_.random, "a");
+  const std::string b = value(code_.random, "b");
+  restart();
+  const std::string again = value(code_.random);
+  EXPECT_EQ((std::set<std::string>{first, fresh, a, b, again}).size(), 5u) << first << ' ' << a << ' ' << b;
+}
+
+TEST_P(LanguagesTest, UndoAndCheckpointsGoBack) {
+  run(code_.one);
+  EXPECT_EQ(value(code_.add), "2");
+  ASSERT_EQ(worker_->post("c/checkpoints", R"({"name":"two"})").status, 201);
+  EXPECT_EQ(value(code_.add), "3");
+  EXPECT_EQ(value(code_.add), "4");
+  ASSERT_EQ(worker_->post("c/undo", "{}").status, 200);
+  EXPECT_EQ(value(code_.add), "4");
+  ASSERT_EQ(worker_->post("c/restore", R"({"name":"two"})").status, 200);
+  EXPECT_EQ(value(code_.add), "3");
+}
+
+TEST_P(LanguagesTest, AFileInTmpStaysOpenOverARestart) {
+  run(code_.open_tmp);
+  restart();
+  EXPECT_EQ(printed(code_.write_tmp), "one two\n");
+}
+
+TEST_P(LanguagesTest, AFreshInstanceBeginsInTheContextsFolder) {
+  if (code_.cwd.empty()) GTEST_SKIP() << "this language cannot yet";
+  ASSERT_TRUE(files_.make_directory("d", Depth::kOne, 1).ok());
+  create("in_d", "/workspace/d");
+  run(code_.cwd, "in_d");
+  EXPECT_EQ(worker_->printed.out, "/workspace/d\n");
+  create("in_nothing", "/workspace/nothing");
+  run(code_.cwd, "in_nothing");
+  EXPECT_EQ(worker_->printed.out, "/workspace\n");
+}
+
+TEST_P(LanguagesTest, EvictionCostsNothingButTime) {
+  restart({.residency = std::make_shared<ResidencyPool>(ResidencyLimits{.bytes_max = 1})});
+  run(code_.one);
+  for (const char* expected : {"2", "3"}) {
+    const auto result = run(code_.add);
+    EXPECT_EQ(result.state, ContextState::kRestored);
+    EXPECT_EQ(result.outcome.value->text, expected);
+  }
+}
+
+TEST_P(LanguagesTest, ContextsThatComeAndGoSeeNothingOfEachOther) {
+  for (int i = 0; i < 20; ++i) {
+    create("probe");
+    EXPECT_NE(value(code_.add, "probe"), "2") << "round " << i;
+    run(code_.one, "probe");
+    ASSERT_EQ(worker_->request("DELETE", "/contexts/probe").status, 200);
+  }
+}
+
+// --- killed processes
+
+/// Starts kill_child, reads what it prints for a random while, kills it, and returns the numbers that were read.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> count_and_kill(const fs::path& folder,
+                                                                    const std::string& language,
+                                                                    std::mt19937& random) {
+  int ends[2];
+  EXPECT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::execl(SW_KILL_CHILD, SW_KILL_CHILD, folder.c_str(), language.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  FILE* lines = ::fdopen(ends[0], "r");
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> numbers;
+  const auto wanted = 1 + random() % 8;
+  unsigned long value = 0;
+  unsigned long executions = 0;
+  while (numbers.size() < wanted && std::fscanf(lines, "%lu %lu", &value, &executions) == 2) {
+    numbers.emplace_back(value, executions);
+  }
+  // Somewhere within the next run, or the one after.
+  const timespec pause{.tv_sec = 0, .tv_nsec = static_cast<long>(random() % 3'000'000)};
+  ::nanosleep(&pause, nullptr);
+  ::kill(child, SIGKILL);
+  // What it printed before it died counts too.
+  while (std::fscanf(lines, "%lu %lu", &value, &executions) == 2) numbers.emplace_back(value, executions);
+  ::waitpid(child, nullptr, 0);
+  std::fclose(lines);
+  return numbers;
+}
+
+TEST_P(LanguagesTest, AKillAtAnyMomentLosesAtMostTheRunInFlight) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-kill-").value();
+  std::uint64_t last = 0;
+  for (int kill = 0; kill < 200; ++kill) {
+    const auto numbers = count_and_kill(folder.path() / "data", GetParam(), random);
+    ASSERT_FALSE(numbers.empty()) << "after kill " << kill;
+    // The run that was in flight at the last kill was either saved or not, as a whole.
+    ASSERT_THAT(numbers.front().first, AnyOf(last + 1, last + 2)) << "after " << last;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      ASSERT_EQ(numbers[i].first, numbers.front().first + i);
+      ASSERT_EQ(numbers[i].second, numbers[i].first) << "memory and row disagree";
+    }
+    last = numbers.back().first;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Languages, LanguagesTest, ::testing::Values("javascript", "python"),
+                         [](const auto& param_info) { return param_info.param; });
+
+// --- what one language has and others have not
+
+class PythonContext : public LanguagesTest {};
+
+TEST_P(PythonContext, ClocksGoOnAfterARestore) {
+  run("import time; t0 = time.time(); m0 = time.monotonic(); p0 = time.perf_counter()");
+  restart();
+  EXPECT_EQ(value("0 <= time.time() - t0 < 60, time.monotonic() >= m0, time.perf_counter() >= p0"),
+            "(True, True, True)");
+}
+
+TEST_P(PythonContext, WhatWasBufferedIsWrittenOnceInEachCopy) {
+  run("f = open('/workspace/log.txt', 'w'); f.write('one\\n')");
+  restart();
+  ASSERT_EQ(worker_->post("c/fork", R"({"id":"fork"})").status, 201);
+  EXPECT_EQ(value("f.write('two\\n'); f.flush(); open('/workspace/log.txt').read()"), "'one\\ntwo\\n'");
+  EXPECT_EQ(value("f.write('three\\n'); f.flush(); open('/workspace/log.txt').read()", "fork"),
+            "'one\\nthree\\n'");
+}
+
+TEST_P(PythonContext, HoldsWhatNoPicklerCanSave) {
+  run("import sqlite3, re, threading\n"
+      "db = sqlite3.connect(':memory:'); gen = (i*i for i in range(5)); next(gen); lam = lambda v: v+1\n"
+      "lock = threading.Lock(); pat = re.compile('a'); it = iter([1,2,3]); next(it)");
+  restart();
+  EXPECT_EQ(value("next(gen), lam(1), lock.acquire(blocking=False), pat.match('a') is not None, next(it), "
+                  "db.execute('select 1').fetchone()"),
+            "(1, 2, True, True, 2, (1,))");
+}
+
+TEST_P(PythonContext, ALargeMemoryComesBackAndCanBeLetGo) {
+  run("big = bytearray(8 << 20); big[-1] = 7");
+  for (int i = 0; i < 5; ++i) {
+    create("other");
+    run("x = bytearray(32 << 20)", "other");
+    worker_->request("DELETE", "/contexts/other");
+  }
+  restart();
+  EXPECT_EQ(value("len(big), big[-1], big[0], big.count(7)"), "(8388608, 7, 0, 1)");
+  EXPECT_EQ(value("more = bytearray(4 << 20); del big; again = bytearray(8 << 20); len(more) + len(again)"),
+            "12582912");
+}
+
+TEST_P(PythonContext, ReplacedStreamsAndLogHandlersStayWhatTheyAre) {
+  run("import logging, sys, io\n"
+      "logging.basicConfig(format='%(levelname)s %(message)s'); log = logging.getLogger('app'); "
+      "log.warning('one')\n"
+      "old = sys.stdout; sys.stdout = io.StringIO(); print('hidden')");
+  EXPECT_EQ(worker_->printed.err, "WARNING one\n");
+  EXPECT_THAT(worker_->printed.out, IsEmpty());
+  run("print('also hidden'); log.warning('two')");
+  EXPECT_EQ(worker_->printed.err, "WARNING two\n");
+  EXPECT_EQ(value("text = sys.stdout.getvalue(); sys.stdout = old; text"), "'hidden\\nalso hidden\\n'");
+  restart();
+  run("log.warning('three'); saved = sys.stdout.write; saved('direct\\n'); sys.__stdout__.write('dunder\\n')");
+  EXPECT_EQ(worker_->printed.err, "WARNING three\n");
+  EXPECT_EQ(worker_->printed.out, "direct\ndunder\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(Languages, PythonContext, ::testing::Values("python"),
+                         [](const auto& param_info) { return param_info.param; });
+
+}  // namespace
+}  // namespace sw::interpreter

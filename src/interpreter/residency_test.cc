@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Many contexts on disk and few in memory: nothing grows.
+
+#include <gtest/gtest.h>
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "interpreter/fake_engine.h"
+#include "interpreter/test_worker.h"
+#include "object/clock.h"
+#include "storage/memory/memory_storage.h"
+#include "storage/sqlite/sqlite_storage.h"
+
+// Sanitizers make runs slow and keep freed memory.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SW_TEST_SANITIZED 1
+#else
+#define SW_TEST_SANITIZED 0
+#endif
+
+namespace sw::interpreter {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kContextsOfOne = 8;
+constexpr std::size_t kResidentMax = 64;
+
+/// Of this process; private and shared pages that are in memory.
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t total = 0;
+  std::uint64_t resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) count += entry.path().empty() ? 0U : 1U;
+  return count;
+}
+
+struct Language {
+  std::string name;
+  std::string count;  ///< adds 1 to a counter that may be new; its value is the counter
+  int interpreters = 0;
+  int runs_in_100 = 0;
+};
+
+/// Runs of contexts chosen at random, each of which has to count on.
+class Crowd {
+ public:
+  Crowd(const std::vector<Language>& languages, storage::Storage& storage, std::shared_ptr<ResidencyPool> pool)
+      : languages_(languages) {
+    for (const Language& language : languages_) {
+      RuntimeOptions options{.storage = &storage, .residency = pool};
+      workers_.push_back(define_interpreter_runtime(TestWorker::engine(language.name), options).value());
+      counts_.emplace_back(static_cast<std::size_t>(language.interpreters * kContextsOfOne), 0);
+    }
+  }
+
+  void run(int runs) {
+    for (int i = 0; i < runs; ++i) {
+      std::size_t language = 0;
+      for (int draw = static_cast<int>(random_() % 100); draw >= languages_[language].runs_in_100; ++language) {
+        draw -= languages_[language].runs_in_100;
+      }
+      run_one(language, random_() % counts_[language].size());
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+
+  unsigned seed() const { return seed_; }
+
+ private:
+  void run_one(std::size_t language, std::size_t number) {
+    runtime::Worker& worker = *workers_[language];
+    const std::string key = "sandbox" + std::to_string(number / kContextsOfOne);
+    runtime::ExecuteArgs args;
+    args.context_id = "c" + std::to_string(number % kContextsOfOne);
+    args.code = languages_[language].count;
+    int& count = counts_[language][number];
+    if (count == 0) {
+      const auto made = worker.fetch({.method = "POST",
+                                      .path = "/interpreters/" + key + "/contexts",
+                                      .body = R"({"id":")" + args.context_id + "\"}"});
+      ASSERT_EQ(made->status, 201) << made->body;
+    }
+    wasi::BufferSink printed;
+    const auto answer = worker.execute_in_context(
+        key, args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
+    const auto* response = std::get_if<runtime::ExecuteResponse>(&*answer);
+    ASSERT_TRUE(response) << std::get<runtime::ErrorBody>(*answer).message;
+    ASSERT_TRUE(response->outcome.value) << languages_[language].name;
+    ASSERT_EQ(response->outcome.value->text, std::to_string(++count)) << key << ' ' << args.context_id;
+  }
+
+  const std::vector<Language> languages_;
+  std::vector<std::shared_ptr<runtime::Worker>> workers_;
+  std::vector<std::vector<int>> counts_;
+  const unsigned seed_ = std::random_device{}();
+  std::mt19937 random_{seed_};
+};
+
+TEST(Residency, AThousandContextsTouchedAtRandomTakeNoMoreAndNoMore) {
+  const int runs = SW_TEST_SANITIZED ? 600 : 10'000;
+  const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-crowd-").value();
+  const auto storage = storage::open_sqlite_storage(folder.path(), {.idle_open_max = 16}).value();
+  const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = kResidentMax});
+  Crowd crowd({{"javascript", "globalThis.n = (globalThis.n ?? 0) + 1", 115, 94},
+               {"python", "n = globals().get('n', 0) + 1; n", 10, 6}},
+              *storage, pool);
+  SCOPED_TRACE(crowd.seed());
+  crowd.run(runs * 4 / 10);  // by now nearly every context has been there, and everything is warm
+  const std::uint64_t bytes_before = resident_bytes();
+  const std::size_t descriptors_before = open_descriptors();
+  crowd.run(runs * 6 / 10);
+  EXPECT_LE(pool->stats().instances, kResidentMax);
+  EXPECT_GT(pool->stats().evicted, 0u);
+  EXPECT_LE(open_descriptors(), descriptors_before + 8);
+  const std::uint64_t bytes_after = resident_bytes();
+  if (!SW_TEST_SANITIZED) {
+    EXPECT_LT(bytes_after, bytes_before + (std::uint64_t{48} << 20)) << "before: " << bytes_before;
+  }
+}
+
+TEST(Residency, InterpretersAtWorkAreLeftAloneAndTheOthersGo) {
+  storage::MemoryDisk disk;
+  const auto storage = storage::open_memory_storage(disk);
+  const auto engine = std::make_shared<FakeEngine>();
+  const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = 4});
+  const auto worker =
+      define_interpreter_runtime(engine, {.storage = storage.get(), .residency = pool, .runs_at_once = 4}).value();
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      const std::string key = "k" + std::to_string(caller % 2);  // two callers each
+      wasi::BufferSink printed;
+      for (int i = 0; i < 200; ++i) {
+        runtime::ExecuteArgs args;
+        args.context_id = std::to_string(i % kContextsOfOne);
+        args.code = R"({"op":"write","path":"/workspace/f","content":"x"})";
+        (void)worker->fetch({.method = "POST",
+                             .path = "/interpreters/" + key + "/contexts",
+                             .body = R"({"id":")" + args.context_id + "\"}"});
+        const auto answer = worker->execute_in_context(
+            key, args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
+        EXPECT_TRUE(std::holds_alternative<runtime::ExecuteResponse>(*answer));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_LE(pool->stats().instances, 4u);
+  EXPECT_EQ(static_cast<std::size_t>(engine->alive), pool->stats().instances);
+}
+
+}  // namespace
+}  // namespace sw::interpreter
