@@ -333,16 +333,30 @@ Result<ContextRow> Contexts::restore_checkpoint(std::string_view id, std::string
   return row;
 }
 
+namespace {
+
+runtime::SnapshotInfo info_of(std::string build, std::uint64_t pages, const snapshot::Usage& usage,
+                              std::int64_t taken_at_ms, const ContextRow& row) {
+  return {.build = std::move(build),
+          .pages = pages,
+          .bytes = pages * 4096,
+          .stored_bytes = usage.bytes,
+          .taken_at_ms = taken_at_ms,
+          .stale = row.stale()};
+}
+
+}  // namespace
+
 Result<std::optional<runtime::SnapshotInfo>> Contexts::snapshot_info(std::string_view id, const ContextRow& row) {
   if (!has_memory(id)) return std::optional<runtime::SnapshotInfo>();
   SW_TRY(const snapshot::VersionInfo version, newest(id));
   SW_TRY(const snapshot::Usage usage, snapshots_->usage(id));
-  return std::optional(runtime::SnapshotInfo{.build = version.build,
-                                             .pages = version.pages,
-                                             .bytes = version.pages * 4096,
-                                             .stored_bytes = usage.bytes,
-                                             .taken_at_ms = version.time_ms,
-                                             .stale = row.stale()});
+  return std::optional(info_of(version.build, version.pages, usage, version.time_ms, row));
+}
+
+Result<runtime::SnapshotInfo> Contexts::snapshot_info(const snapshot::Live& live, const ContextRow& row) {
+  SW_TRY(const snapshot::Usage usage, snapshots_->usage(live.context()));
+  return info_of(live.build(), live.stored_pages(), usage, row.saved_ms, row);
 }
 
 }  // namespace sw::interpreter

@@ -80,6 +80,8 @@ class Contexts {
 
   /// What is stored of a context's memory.
   Result<std::optional<runtime::SnapshotInfo>> snapshot_info(std::string_view id, const ContextRow& row);
+  /// The same of a memory that has just been saved, without reading it again.
+  Result<runtime::SnapshotInfo> snapshot_info(const snapshot::Live& live, const ContextRow& row);
 
   /// The alarm has gone off.
   Result<object::IdleTimer::Verdict> alarm();

@@ -142,8 +142,9 @@ Answer<ExecuteResponse> InterpreterServer::execute_in_context(const runtime::Exe
   }
   execute(run);
   if (auto failure = store(run)) return *std::move(failure);
+  auto answered = answer(run);
   if (run.resident) tenant_.put(std::move(run.resident));
-  return answer(run);
+  return answered;
 }
 
 InterpreterServer::Refusal InterpreterServer::find_row(Run& run) {
@@ -191,7 +192,12 @@ InterpreterServer::Refusal InterpreterServer::reconcile(Run& run) {
   auto missing = mirror_->apply_sync(run.args.workspace, {}, contexts_->now_ns());
   if (!missing.ok()) return runtime::validation_failed(missing.error().message);
   if (missing->empty()) return std::nullopt;
-  const std::vector<WorkspaceFile> files = run.get_files(*missing);
+  std::vector<WorkspaceFile> files;
+  try {
+    files = run.get_files(*missing);
+  } catch (const std::exception& problem) {  // it is the caller's, and this thread is not
+    return runtime::internal_error(fmt::format("Sandbox failed to provide files: {}", problem.what()));
+  }
   if (!were_asked_for(files, *missing)) {
     return runtime::internal_error("Sandbox returned an invalid workspace file entry");
   }
@@ -345,9 +351,15 @@ Answer<ExecuteResponse> InterpreterServer::answer(Run& run) {
   ExecuteResponse& response = run.response;
   response.executions = run.row.executions;
   response.cwd = run.row.cwd;
-  auto snapshot = contexts_->snapshot_info(run.args.context_id, run.row);
-  if (!snapshot.ok()) return runtime::error_body(snapshot.error());
-  response.snapshot = *std::move(snapshot);
+  if (response.snapshot_ms) {
+    auto snapshot = contexts_->snapshot_info(run.resident->live, run.row);
+    if (!snapshot.ok()) return runtime::error_body(snapshot.error());
+    response.snapshot = *std::move(snapshot);
+  } else {
+    auto snapshot = contexts_->snapshot_info(run.args.context_id, run.row);
+    if (!snapshot.ok()) return runtime::error_body(snapshot.error());
+    response.snapshot = *std::move(snapshot);
+  }
   response.workspace = response.outcome.error ? workspace_diff(run.files_before, run.files_before)
                                               : mirror_->changes_since(run.files_before);
   return std::move(response);

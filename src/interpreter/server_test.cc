@@ -406,6 +406,9 @@ TEST_F(ServerTest, WrongAnswersOfTheSandboxAreRefused) {
       printed));
   EXPECT_EQ(other.status, 500);
   EXPECT_EQ(other.message, "Sandbox returned an invalid workspace file entry");
+  const auto thrown = refusal(server_->execute_in_context(
+      args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); }, printed));
+  EXPECT_EQ(thrown.message, "Sandbox failed to provide files: gone");
   EXPECT_EQ(run(kInc).executions, 1u);
 }
 
