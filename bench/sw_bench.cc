@@ -115,6 +115,34 @@ void fresh_instance(benchmark::State& state, const std::shared_ptr<engine::Engin
       static_cast<double>(page_faults() - faults) / static_cast<double>(state.iterations());
 }
 
+/// What types cost: the program with them and the same one without, each a fresh run of its own.
+void typescript(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const fs::path& file) {
+  engine::RunRequest with_types = request_for(must(read_text_file(file)));
+  with_types.file_name = file.filename().native();
+  engine::RunRequest strip = request_for("console.log(require('module').stripTypeScriptTypes(fs.readFileSync(0, 'utf8')))");
+  strip.stdin_data = with_types.code;
+  wasi::BufferSink printed;
+  run_in_sandbox(*engine, strip, printed);
+  const engine::RunRequest stripped = request_for(printed.out);
+  wasi::BufferSink sink;
+  for (int i = 0; i < 5; ++i) run_in_sandbox(*engine, with_types, sink);
+  double stripped_ms = 0;
+  double all_ms = 0;
+  for (auto _ : state) {
+    const auto milliseconds = [&](const engine::RunRequest& request) {
+      return std::chrono::duration<double, std::milli>(run_in_sandbox(*engine, request, sink).usage.cpu).count();
+    };
+    const double without = milliseconds(stripped);
+    const double all = milliseconds(with_types);
+    stripped_ms += without;
+    all_ms += all;
+    state.SetIterationTime(std::max(all - without, 0.0) / 1e3);
+  }
+  const auto runs = static_cast<double>(state.iterations());
+  state.counters["with_types_ms"] = all_ms / runs;
+  state.counters["without_ms"] = stripped_ms / runs;
+}
+
 void start_process(benchmark::State& state, const fs::path& program, const std::vector<std::string>& arguments) {
   for (auto _ : state) benchmark::DoNotOptimize(run_process(program, arguments));
 }
@@ -169,6 +197,11 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
   benchmark::RegisterBenchmark(("fresh_instance/" + language).c_str(), [=](benchmark::State& s) {
     fresh_instance(s, engine);
   })->Unit(benchmark::kMillisecond);
+  if (language == "javascript") {
+    benchmark::RegisterBenchmark("typescript/50_lines", [=](benchmark::State& s) {
+      typescript(s, engine, fs::path(SW_BENCH_PROGRAMS) / "typescript_50_lines.ts");
+    })->Unit(benchmark::kMillisecond)->UseManualTime();
+  }
   if (language == "python") {
     benchmark::RegisterBenchmark("fresh_pandas/python", [=](benchmark::State& s) {
       fresh(s, engine, "import pandas");

@@ -37,9 +37,12 @@ std::string_view memory_of(const interpreter::ContextRow& row) {
 
 class SandboxTarget final : public ReplTarget {
  public:
-  SandboxTarget(std::shared_ptr<engine::Engine> engine, sandbox::EmbeddedSandbox& sandbox,
-                std::chrono::nanoseconds wall_max)
-      : engine_(std::move(engine)), sandbox_(sandbox), completeness_(engine_), wall_max_(wall_max) {}
+  SandboxTarget(std::shared_ptr<engine::Engine> engine, sandbox::EmbeddedSandbox& sandbox, const ReplOptions& options)
+      : engine_(std::move(engine)),
+        sandbox_(sandbox),
+        completeness_(engine_),
+        alias_(options.language),
+        wall_max_(options.wall_max) {}
 
   const std::string& language() const override { return engine_->info().language; }
   bool is_complete(std::string_view code) override { return completeness_.is_complete(code); }
@@ -48,6 +51,7 @@ class SandboxTarget final : public ReplTarget {
                   wasi::OutputSink& output) override {
     engine::RunRequest request;
     request.code = code;
+    request.alias = alias_;
     request.limits.wall_max = wall_max_;
     request.limits.memory_bytes_max = engine_->info().limits.memory_bytes;
     request.limits.output_bytes_max = 0;
@@ -112,6 +116,7 @@ class SandboxTarget final : public ReplTarget {
   std::shared_ptr<engine::Engine> engine_;
   sandbox::EmbeddedSandbox& sandbox_;
   Completeness completeness_;
+  std::string alias_;
   std::chrono::nanoseconds wall_max_;
 };
 
@@ -131,7 +136,7 @@ Result<int> repl_command(const ReplOptions& options) {
   } else {
     SW_TRY(open, open_sandbox(*machine, options.data_folder, options.sandbox));
   }
-  SandboxTarget target(engine, *open.sandbox, options.wall_max);
+  SandboxTarget target(engine, *open.sandbox, options);
   const auto lines = make_line_reader(history_file(engine->info().language));
   // At a prompt Ctrl-C is a key, while a cell runs it interrupts the cell; between the two it means nothing.
   if (lines->is_terminal()) ::signal(SIGINT, SIG_IGN);

@@ -151,6 +151,12 @@ std::string_view origin_name(interpreter::Origin origin) {
   return "";
 }
 
+/// "ts" of "a/b.ts".
+std::string ending_of(const std::string& name) {
+  const std::string ending = fs::path(name).extension();
+  return ending.empty() ? ending : ending.substr(1);
+}
+
 /// What is to be run, and with which engine.
 struct Job {
   engine::RunRequest request;
@@ -174,6 +180,7 @@ Result<Job> prepare(const RunOptions& options) {
                                                 : engine::find_language(options.language));
   engine::RunRequest& request = job.request;
   request.code = std::move(program.code);
+  request.alias = options.language.empty() ? ending_of(program.name) : options.language;
   // A cell of a context has its number for a name, so that the cells of a traceback can be told apart.
   if (options.sandbox.empty()) request.file_name = program.name;
   request.args = {program.name.empty() ? "-c" : program.name};

@@ -131,11 +131,20 @@ Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest&
     package.field(file.name).field(file.sha256);
     if (file.name == manifest.module) module_digest = file.sha256;
   }
+  Sha256 libraries;
+  for (const Package& library : manifest.libraries) {
+    libraries.field(library.archive).field(library.sha256);
+    for (const PackageFile& file : library.files) libraries.field(file.name).field(file.sha256);
+    for (const std::string& members : library.members) libraries.field(members);
+  }
+  const std::string library_digest = manifest.libraries.empty() ? std::string() : libraries.hex();
+  if (!library_digest.empty()) package.field(library_digest);
   const std::string fingerprint = engine.fingerprint();
   Sha256 code;
   code.field(kRecipe).field(module_digest).field(fingerprint);
   Sha256 image;
   image.field(kRecipe).field(manifest.recipe).field(fingerprint).field(manifest.package.sha256);
+  if (!library_digest.empty()) image.field(library_digest);
   for (const auto& [name, content] : manifest.drivers) image.field(name).field(content);
   for (const std::string& name : manifest.imports) image.field(name);
   return ArtifactNames{.package = short_name("package", manifest.language, package),
@@ -150,7 +159,14 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
   SW_TRY(fs::path package,
          cache.get(
              names.package,
-             [&](const fs::path& folder) { return fetch_package(manifest.package, folder, progress); }, progress));
+             [&](const fs::path& folder) -> Result<void> {
+               SW_CHECK_OK(fetch_package(manifest.package, folder, progress));
+               for (const Package& library : manifest.libraries) {
+                 SW_CHECK_OK(fetch_package(library, folder, progress));
+               }
+               return {};
+             },
+             progress));
   SW_TRY(const fs::path code_folder, cache.get(
                                          names.code,
                                          [&](const fs::path& folder) {

@@ -47,7 +47,9 @@ Package parse_package(const json::object& object, const FindBuildFiles& find_bui
                   .file = text(object, "file"),
                   .sha256 = {},
                   .files = {},
-                  .build_files = {}};
+                  .build_files = {},
+                  .archive = {},
+                  .members = texts(object, "members")};
   if (package.registry == "source") {
     for (const json::value& item : object.at("files").as_array()) {
       package.files.push_back({.member = {}, .name = text(item.as_object(), "name"), .sha256 = {}});
@@ -57,12 +59,22 @@ Package parse_package(const json::object& object, const FindBuildFiles& find_bui
     return package;
   }
   package.sha256 = text(object, "sha256");
+  if (object.contains("archive")) package.archive = text(object, "archive");
+  if (!package.archive.empty() && !object.contains("files")) return package;
   for (const json::value& item : object.at("files").as_array()) {
     const json::object& file = item.as_object();
     package.files.push_back(
         {.member = text(file, "member"), .name = text(file, "name"), .sha256 = text(file, "sha256")});
   }
   return package;
+}
+
+std::vector<Package> parse_libraries(const json::object& object) {
+  std::vector<Package> libraries;
+  const json::value* found = object.if_contains("libraries");
+  if (found == nullptr) return libraries;
+  for (const json::value& item : found->as_array()) libraries.push_back(parse_package(item.as_object(), {}));
+  return libraries;
 }
 
 std::vector<DriverFile> read_drivers(const json::object& object, const FindFile& find_file) {
@@ -83,6 +95,7 @@ Manifest parse_object(const json::object& object, const FindFile& find_file,
           .version = text(object, "version"),
           .licence = text(object, "licence"),
           .package = parse_package(object.at("package").as_object(), find_build_files),
+          .libraries = parse_libraries(object),
           .module = text(object, "module"),
           .drivers = read_drivers(object, find_file),
           .imports = texts(object, "imports"),

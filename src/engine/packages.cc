@@ -5,8 +5,10 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/process.hpp>
 #include <map>
 #include <memory>
@@ -105,6 +107,63 @@ Result<std::string> extract_entry(archive* from, const fs::path& source, const f
   return hash.hex();
 }
 
+/// What every path of an npm package begins with.
+constexpr std::string_view kPackageFolder = "package/";
+
+bool is_wanted(const Package& package, const char* member) {
+  return std::ranges::any_of(package.members, [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), member, FNM_EXTMATCH) == 0;
+  });
+}
+
+/// Copies the entry that was just read into the archive `to`.
+Result<void> copy_entry(archive* from, archive_entry* entry, const fs::path& source, archive* to,
+                        const fs::path& target) {
+  std::string_view name = archive_entry_pathname(entry);
+  if (name.starts_with(kPackageFolder)) name.remove_prefix(kPackageFolder.size());
+  std::string content(static_cast<std::size_t>(archive_entry_size(entry)), '\0');
+  if (archive_read_data(from, content.data(), content.size()) != static_cast<la_ssize_t>(content.size())) {
+    return archive_error(from, source);
+  }
+  const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> copy(archive_entry_new(), &archive_entry_free);
+  archive_entry_set_pathname(copy.get(), std::string(name).c_str());
+  archive_entry_set_filetype(copy.get(), AE_IFREG);
+  archive_entry_set_perm(copy.get(), 0444);
+  archive_entry_set_size(copy.get(), static_cast<la_int64_t>(content.size()));
+  if (archive_write_header(to, copy.get()) != ARCHIVE_OK ||
+      archive_write_data(to, content.data(), content.size()) != static_cast<la_ssize_t>(content.size())) {
+    return archive_error(to, target);
+  }
+  return {};
+}
+
+/// The members that the manifest chooses, as one zip archive.
+Result<void> repack(const Package& package, const fs::path& file, const fs::path& target) {
+  const Archive from(archive_read_new(), &archive_read_free);
+  archive_read_support_filter_gzip(from.get());
+  archive_read_support_format_tar(from.get());
+  if (archive_read_open_filename(from.get(), file.c_str(), std::size_t{1} << 20) != ARCHIVE_OK) {
+    return archive_error(from.get(), file);
+  }
+  const std::unique_ptr<archive, decltype(&archive_write_free)> to(archive_write_new(), &archive_write_free);
+  archive_write_set_format_zip(to.get());
+  if (archive_write_open_filename(to.get(), target.c_str()) != ARCHIVE_OK) return archive_error(to.get(), target);
+  std::size_t count = 0;
+  archive_entry* entry = nullptr;
+  for (;;) {
+    const int status = archive_read_next_header(from.get(), &entry);
+    if (status == ARCHIVE_EOF) break;
+    if (status != ARCHIVE_OK) return archive_error(from.get(), file);
+    if (archive_entry_filetype(entry) != AE_IFREG || !is_wanted(package, archive_entry_pathname(entry))) continue;
+    SW_CHECK_OK(copy_entry(from.get(), entry, file, to.get(), target));
+    ++count;
+  }
+  if (archive_write_close(to.get()) != ARCHIVE_OK) return archive_error(to.get(), target);
+  if (count > 0) return {};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{} {} has nothing that the manifest wants of it", package.name, package.version), 0};
+}
+
 Result<void> unpack(const Package& package, const fs::path& file, const fs::path& folder) {
   std::map<std::string_view, const PackageFile*> wanted;
   for (const PackageFile& item : package.files) wanted.emplace(item.member, &item);
@@ -198,6 +257,7 @@ Result<void> fetch_package(const Package& package, const fs::path& folder, const
   SW_TRY(const std::string digest, sha256_file(file));
   if (digest != package.sha256) return wrong_digest(package.file, package.sha256, digest);
   progress(fmt::format("unpacking {}", label), std::chrono::seconds(1));
+  if (!package.archive.empty()) SW_CHECK_OK(repack(package, file, folder / package.archive));
   return unpack(package, file, folder);
 }
 

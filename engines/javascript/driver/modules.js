@@ -12,6 +12,7 @@ const builtinMakers = {
   'events': () => eventsModule,
   'fs': () => fs,
   'fs/promises': () => fsPromises,
+  'module': () => moduleModule,
   'os': () => ({
     EOL: '\n', arch: () => 'wasm32', platform: () => 'linux', type: () => 'Linux', release: () => '0', hostname: () => 'sandbox',
     homedir: () => '/workspace', tmpdir: () => '/tmp', cpus: () => [], totalmem: () => host.memorySize(), freemem: () => 0,
@@ -30,6 +31,36 @@ const builtinMakers = {
   'url': () => urlModule,
   'util': () => util,
   'util/types': () => util.types,
+};
+
+/// JavaScript for TypeScript, from the driver's own realm; or the error to throw. Errors of that realm must not get out.
+function typesStripped(code, isModule, where, boundary) {
+  let answer;
+  try { answer = host.stripTypes(code, isModule); } catch { answer = '?0:too deeply nested'; }
+  if (answer[0] === '=') return stringSlice(answer, 1);
+  const colon = stringIndexOf(answer, ':'), place = stringSlice(answer, 1, colon);
+  const error = new NativeSyntaxError(`${where === '' ? '' : `${where}:${place}: `}${stringSlice(answer, colon + 1)}`);
+  put(error, 'code', answer[0] === '!' ? 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX' : 'ERR_INVALID_TYPESCRIPT_SYNTAX');
+  put(error, 'lineNumber', +place, false);
+  put(error, 'isIncomplete', answer[0] === '&', false);
+  return atCaller(error, boundary);
+}
+
+const moduleModule = {
+  get builtinModules() { return objectKeys(builtinMakers); },
+  isBuiltin: (name) => hasBuiltin(`${name}`),
+  createRequire(file) {
+    const name = typeof file === 'string' && !stringStartsWith(file, 'file:') ? file : urlModule.fileURLToPath(file);
+    const folder = path.dirname(name);
+    return makeRequire(() => folder);
+  },
+  /// Whatever the mode: enums and the like are written out too.
+  stripTypeScriptTypes(code) {
+    if (typeof code !== 'string') throw typeError('ERR_INVALID_ARG_TYPE', `The "code" argument must be of type string. Received ${received(code)}`, moduleModule.stripTypeScriptTypes);
+    const text = typesStripped(code, false, '', moduleModule.stripTypeScriptTypes);
+    if (typeof text !== 'string') throw text;
+    return text;
+  },
 };
 
 const timersPromises = {
@@ -194,7 +225,7 @@ const moduleCache = objectCreate(null);
 const missingModules = objectCreate(null);
 for (const name of ['http', 'https', 'http2', 'net', 'tls', 'dns', 'dns/promises', 'dgram']) missingModules[name] = 'the sandbox has no network';
 for (const name of ['child_process', 'cluster', 'worker_threads']) missingModules[name] = 'the sandbox has no processes or threads';
-for (const name of ['async_hooks', 'diagnostics_channel', 'inspector', 'module', 'punycode', 'repl', 'stream', 'stream/promises', 'tty', 'v8', 'vm', 'wasi', 'zlib']) {
+for (const name of ['async_hooks', 'diagnostics_channel', 'inspector', 'punycode', 'repl', 'stream', 'stream/promises', 'tty', 'v8', 'vm', 'wasi', 'zlib']) {
   missingModules[name] = 'this module of Node does not exist here';
 }
 
@@ -213,7 +244,7 @@ function typeOfFollowing(file) {
 
 /// The file a request names, tried as it is, with the usual endings, and as a folder's index.
 function resolveFile(file) {
-  const endings = ['', '.js', '.cjs', '.json'];
+  const endings = ['', '.js', '.cjs', '.json', '.ts', '.cts'];
   for (let i = 0; i < endings.length; ++i) if (isFile(file + endings[i])) return file + endings[i];
   if (typeOfFollowing(file) === kDirectory) {
     const about = host.readText(joinPath(file, 'package.json'));
@@ -258,8 +289,12 @@ function makeRequire(folder) {
 function loadFile(file) {
   const known = moduleCache[file];
   if (known !== undefined) return known.exports;
-  const text = host.readText(file);
+  let text = host.readText(file);
   if (typeof text === 'number') throw systemError(text, 'open', file, loadFile);
+  if (stringEndsWith(file, '.ts') || stringEndsWith(file, '.cts')) {
+    text = typesStripped(text, true, file, loadFile);
+    if (typeof text !== 'string') throw text;
+  }
   const module = { exports: {}, id: file, filename: file, loaded: false, children: [], paths: [] };
   moduleCache[file] = module;
   try {

@@ -24,7 +24,7 @@ const NativeObject = Object, NativeString = String, NativeNumber = Number, Nativ
 const NativeMap = Map, NativeSet = Set, NativePromise = Promise, NativeDate = Date;
 const NativeRegExp = RegExp, NativeArrayBuffer = ArrayBuffer, NativeUint8Array = Uint8Array, NativeDataView = DataView;
 const NativeFloat64Array = Float64Array, NativeWeakMap = WeakMap;
-const NativeError = Error, NativeTypeError = TypeError, NativeRangeError = RangeError;
+const NativeError = Error, NativeTypeError = TypeError, NativeRangeError = RangeError, NativeSyntaxError = SyntaxError;
 const NativeDOMException = DOMException, NativeBoolean = Boolean;
 const NativeSymbol = Symbol, nativeCaptureStackTrace = Error.captureStackTrace, nativeStack = getterOf(Error.prototype, 'stack');
 const symbolIterator = Symbol.iterator, symbolToStringTag = Symbol.toStringTag, symbolAsyncIterator = Symbol.asyncIterator;

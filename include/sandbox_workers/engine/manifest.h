@@ -38,6 +38,9 @@ struct Package {
   /// Of "source": the program and all it uses, by path below guests/. Their digest stands for those of the package
   /// and its files, which they determine.
   std::vector<DriverFile> build_files;
+  /// Of a package with many small files: the one zip archive they are kept in, checked by the package's sha256.
+  std::string archive;               ///< what we call it; empty: there is none
+  std::vector<std::string> members;  ///< what it holds: extended globs of paths inside the package
 };
 
 struct Manifest {
@@ -47,6 +50,7 @@ struct Manifest {
   std::string version;
   std::string licence;
   Package package;
+  std::vector<Package> libraries;       ///< packages of text for the guest, unpacked beside the first
   std::string module;                   ///< which of package.files is the Wasm module
   std::vector<DriverFile> drivers;      ///< beside the manifest, in the order the guest gets them
   std::vector<std::string> imports;     ///< modules imported at bake

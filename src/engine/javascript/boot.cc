@@ -17,11 +17,14 @@ namespace {
 constexpr std::uint32_t kStackBytes = 512 << 10;
 
 constexpr std::string_view kDriverFile = "sandbox:driver";
+// Of the manifest's drivers, those for the realm.
+constexpr std::string_view kRealmFolder = "realm/";
 
 constexpr std::array<std::string_view, kEntryCount> kEntryNames = {
     "showValue",  "describeError",    "runTimers",        "runTicks",      "dropTimers",
     "resetRun",   "runExitListeners", "runBeforeExit",    "offerUncaught", "builtinModuleSource",
-    "hasBuiltin", "moduleError",      "currentDirectory", "rewriteImports"};
+    "hasBuiltin", "moduleError",      "currentDirectory", "rewriteImports",
+    "stripTypes"};
 
 // One piece of guest memory, so that a run dirties few pages: scratch, state words, buffer for short cells.
 constexpr std::uint32_t kStateBytes = 16;
@@ -89,6 +92,7 @@ Result<void> JavaScriptGuest::boot(BakeFacts& facts) {
   facts["value_atom"] = value_atom;
   SW_TRY(const Internals internals, Internals::find(js_));
   internals.add_to(facts);
+  SW_CHECK_OK(load_realm(facts));
   SW_CHECK_OK(load_driver(facts));
   SW_CHECK_OK(bind(facts));
   // Only now: what the driver and the probes left unhandled is nobody's error.
@@ -105,18 +109,66 @@ Result<void> JavaScriptGuest::leave_room() {
   return js_.deallocate(block);
 }
 
+// A second realm, with prototypes and globals of its own, for libraries that were not written with hostile users in
+// mind. Only the driver and the host call into it, with plain values, and get plain values back: nothing of it can
+// be reached from the user's code, and nothing the user changes is seen in it.
+Result<void> JavaScriptGuest::load_realm(BakeFacts& facts) {
+  const Anchors anchors = js_.anchors();
+  SW_TRY(const std::uint32_t realm, instance().call(js_.exports().new_context, anchors.runtime));
+  if (realm == 0) return Error{ErrorCode::kInternal, "QuickJS has no memory for a second realm", 0};
+  js_.set_anchors({.context = realm, .runtime = anchors.runtime, .scratch = anchors.scratch});
+  is_loading_realm_ = true;
+  for (const DriverFile& file : manifest_.drivers) {
+    if (file.name.starts_with(kRealmFolder)) SW_CHECK_OK(evaluate_in_realm(file));
+  }
+  SW_TRY(const std::uint64_t global, instance().call(js_.exports().global_object, realm));
+  {
+    const Owned realm_global(js_, Value{global});
+    for (std::size_t i = kRealmEntry; i < kEntryCount; ++i) {
+      SW_TRY(entries_[i], js_.get(realm_global.get(), kEntryNames[i]));
+      if (!entries_[i].is(Value::kObject)) return thrown(kEntryNames[i]);
+      facts[entry_fact(i)] = entries_[i].bits;
+    }
+  }
+  is_loading_realm_ = false;
+  js_.set_anchors(anchors);
+  return {};
+}
+
+Result<void> JavaScriptGuest::evaluate_in_realm(const DriverFile& file) {
+  SW_TRY(const Value promise, js_.evaluate(file.content, kDriverFile, kModuleFlag));
+  if (promise == Value::exception()) return driver_failed(file.name);
+  for (;;) {
+    SW_TRY(const bool pending, js_.is_job_pending());
+    if (!pending) break;
+    SW_TRY(const bool ran, js_.run_job());
+    if (!ran) return driver_failed(file.name);
+  }
+  SW_TRY(const auto state, js_.promise_state(promise));
+  if (state != QuickJs::PromiseState::kFulfilled) {
+    SW_TRY(const Value reason, js_.promise_result(promise));
+    SW_CHECK_OK(js_.throw_value(reason));
+    return driver_failed(file.name);
+  }
+  return js_.free(promise);
+}
+
 Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {
   std::string source = "(function (host) { 'use strict';\n";
-  for (const auto& [name, content] : manifest_.drivers) source.append(content).append("\n");
+  for (const auto& [name, content] : manifest_.drivers) {
+    if (!name.starts_with(kRealmFolder)) source.append(content).append("\n");
+  }
   source += "})";
   SW_TRY(const Value function, js_.evaluate_without_source(source, kDriverFile));
   if (function == Value::exception()) return driver_failed("the driver");
   SW_TRY(const Value host, make_host_object(js_));
   SW_TRY(const Value version, js_.new_string(manifest_.version));
   SW_CHECK_OK(js_.set(host, "engineVersion", version));
+  SW_TRY(const Value strip_types, js_.duplicate(entries_[kRealmEntry]));
+  SW_CHECK_OK(js_.set(host, "stripTypes", strip_types));
   SW_TRY(const Value driver, js_.call(function, std::array{host}));
   if (driver == Value::exception()) return driver_failed("the driver");
-  for (std::size_t i = 0; i < kEntryCount; ++i) {
+  for (std::size_t i = 0; i < kRealmEntry; ++i) {
     SW_TRY(entries_[i], js_.get(driver, kEntryNames[i]));
     if (!entries_[i].is(Value::kObject)) return thrown(kEntryNames[i]);
     facts[entry_fact(i)] = entries_[i].bits;

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/predicate.hpp>
 #include <boost/json.hpp>
+#include <charconv>
 #include <cstring>
 
 #include "engine/javascript/text.h"
@@ -18,6 +20,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::uint64_t kGuestBytesMax = std::uint64_t{4} << 30;
+// A longer cell that is no JavaScript must be said to be TypeScript: looking for types in it takes seconds.
+constexpr std::size_t kGuessBytesMax = std::size_t{256} << 10;
 constexpr std::string_view kWorkspace = "/workspace";
 constexpr std::string_view kNeverSettled =
     "the cell waits for a promise that can never settle: no timer, job or other event is left";
@@ -41,7 +45,16 @@ std::optional<std::string_view> module_keyword(std::string_view line) {
   return std::nullopt;
 }
 
+bool is_typescript(std::string_view alias) {
+  return std::ranges::any_of(std::array{"typescript", "ts", "mts", "cts"},
+                             [&](const char* name) { return boost::algorithm::iequals(alias, name); });
+}
+
 }  // namespace
+
+bool is_typescript_file(std::string_view path) {
+  return path.ends_with(".ts") || path.ends_with(".mts") || path.ends_with(".cts");
+}
 
 JavaScriptGuest::JavaScriptGuest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks,
                                  const Manifest& manifest)
@@ -135,13 +148,88 @@ Result<Reply> JavaScriptGuest::evaluate(const RunRequest& request, std::string_v
     return with_cwd(
         error_reply("RangeError", "the environment variable TZ names no time zone that is known here"));
   }
-  SW_TRY(Value code, compile(request.code, file_name));
-  if (code == Value::exception() && request.code.find("import") != std::string::npos) {
-    SW_TRY(code, compile_with_imports(request.code, file_name));
-  }
-  SW_TRY(Reply reply,
-         code == Value::exception() ? fail_to_compile(request.code, file_name) : run_compiled(code, file_name));
+  SW_TRY(Compiled compiled, compile_cell(request, file_name));
+  if (compiled.reply) return with_cwd(*std::move(compiled.reply));
+  SW_TRY(Reply reply, compiled.code == Value::exception() ? fail_to_compile(request.code, file_name)
+                                                          : run_compiled(compiled.code, file_name));
   return with_cwd(std::move(reply));
+}
+
+Result<JavaScriptGuest::Compiled> JavaScriptGuest::compile_cell(const RunRequest& request,
+                                                                std::string_view file_name) {
+  if (is_typescript(request.alias) || is_typescript_file(file_name)) {
+    SW_TRY(Compiled compiled, compile_typescript(request.code, file_name));
+    if (compiled.code != Value::exception() || !compiled.reply) return compiled;
+    // The parser of types has gaps of its own; what is plain JavaScript needs none.
+    SW_TRY(compiled.code, compile_javascript(request.code, file_name));
+    if (compiled.code != Value::exception()) return Compiled{.code = compiled.code, .reply = {}};
+    SW_CHECK_OK(drop_exception());
+    return compiled;
+  }
+  SW_TRY(const Value code, compile_javascript(request.code, file_name));
+  if (code != Value::exception() || request.code.size() > kGuessBytesMax) return Compiled{.code = code, .reply = {}};
+  SW_TRY(const Value thrown, js_.take_exception());
+  Owned problem(js_, thrown);
+  SW_TRY(const Stripped stripped, strip_types(request.code, false));
+  if (stripped.kind == Stripped::Kind::kUnsupported) {
+    return Compiled{.code = Value::exception(), .reply = syntax_error(stripped, file_name)};
+  }
+  if (stripped.kind == Stripped::Kind::kJavaScript && stripped.text != request.code) {
+    // If this fails too, it is for another reason than types, and that is the one to tell.
+    SW_TRY(const Value again, compile_javascript(stripped.text, file_name));
+    return Compiled{.code = again, .reply = {}};
+  }
+  SW_CHECK_OK(js_.throw_value(problem.release()));
+  return Compiled{};
+}
+
+Result<JavaScriptGuest::Compiled> JavaScriptGuest::compile_typescript(std::string_view code,
+                                                                      std::string_view file_name) {
+  SW_TRY(const Stripped stripped, strip_types(code, false));
+  if (stripped.kind != Stripped::Kind::kJavaScript) {
+    return Compiled{.code = Value::exception(), .reply = syntax_error(stripped, file_name)};
+  }
+  SW_TRY(const Value compiled, compile_javascript(stripped.text, file_name));
+  return Compiled{.code = compiled, .reply = {}};
+}
+
+Result<Value> JavaScriptGuest::compile_javascript(std::string_view code, std::string_view file_name) {
+  SW_TRY(const Value compiled, compile(code, file_name));
+  if (compiled != Value::exception() || code.find("import") == std::string_view::npos) return compiled;
+  return compile_with_imports(code, file_name);
+}
+
+Result<void> JavaScriptGuest::drop_exception() {
+  SW_TRY(const Value problem, js_.take_exception());
+  return js_.free(problem);
+}
+
+Result<JavaScriptGuest::Stripped> JavaScriptGuest::strip_types(std::string_view code, bool is_module) {
+  SW_TRY(const Value text, js_.new_string(code));
+  const Owned source(js_, text);
+  SW_TRY(auto answer, ask(Entry::kStripTypes, std::array{text, Value::boolean(is_module)}));
+  if (!answer) {
+    SW_CHECK_OK(drop_exception());
+    return Stripped{.kind = Stripped::Kind::kInvalid, .text = "too deeply nested to find the types in it", .line = 0};
+  }
+  if (answer->starts_with('=')) {
+    return Stripped{.kind = Stripped::Kind::kJavaScript, .text = answer->substr(1), .line = 0};
+  }
+  Stripped stripped;
+  stripped.kind = answer->starts_with('!') ? Stripped::Kind::kUnsupported : Stripped::Kind::kInvalid;
+  const std::size_t colon = std::min(answer->find(':'), answer->size() - 1);
+  static_cast<void>(std::from_chars(answer->data() + 1, answer->data() + colon, stripped.line));
+  stripped.text = answer->substr(colon + 1);
+  return stripped;
+}
+
+Reply JavaScriptGuest::syntax_error(const Stripped& problem, std::string_view file_name) {
+  Reply reply = error_reply("SyntaxError", problem.text);
+  if (problem.line > 0) {
+    reply.error->line_number = problem.line;
+    reply.error->traceback.push_back(fmt::format("    at {}:{}", file_name, problem.line));
+  }
+  return reply;
 }
 
 Result<Value> JavaScriptGuest::compile(std::string_view code, std::string_view file_name) {

@@ -37,8 +37,13 @@ enum class Entry : std::uint8_t {
   kModuleError,
   kCurrentDirectory,
   kRewriteImports,
+  kStripTypes,  ///< in the driver's own realm, as are those after it
 };
-inline constexpr std::size_t kEntryCount = 14;
+inline constexpr std::size_t kEntryCount = 15;
+inline constexpr std::size_t kRealmEntry = static_cast<std::size_t>(Entry::kStripTypes);
+
+/// Does the file's name say that it is TypeScript?
+bool is_typescript_file(std::string_view path);
 
 class JavaScriptGuest final : public Guest {
  public:
@@ -82,6 +87,16 @@ class JavaScriptGuest final : public Guest {
 
   Result<bool> is_builtin_module(std::string_view name);
   Result<std::string> builtin_module_source(std::string_view name);
+  /// While the driver's own realm is loaded, at bake, its modules come from the read-only libraries.
+  bool is_loading_realm() const { return is_loading_realm_; }
+  /// What `code` is in JavaScript, if it is TypeScript. `is_module`: an ES module of its own.
+  struct Stripped {
+    enum class Kind : std::uint8_t { kJavaScript, kUnsupported, kInvalid };
+    Kind kind = Kind::kInvalid;
+    std::string text;  ///< the JavaScript, or why there is none
+    std::int64_t line = 0;
+  };
+  Result<Stripped> strip_types(std::string_view code, bool is_module);
   Result<void> throw_module_error(std::string_view message);
   /// False after throwing the SyntaxError.
   Result<bool> is_json(std::string_view text);
@@ -125,6 +140,8 @@ class JavaScriptGuest final : public Guest {
                                          std::size_t bytes_max = SIZE_MAX);
 
   // At bake.
+  Result<void> load_realm(BakeFacts& facts);
+  Result<void> evaluate_in_realm(const DriverFile& file);
   Result<void> load_driver(BakeFacts& facts);
   Result<void> leave_room();
   Result<void> import_builtin_modules(std::string_view names);
@@ -134,6 +151,15 @@ class JavaScriptGuest final : public Guest {
   // A cell.
   Result<void> begin(const RunRequest& request, std::string_view file_name);
   bool set_time_zone();
+  /// A cell ready to run, or why it cannot be.
+  struct Compiled {
+    Value code = Value::exception();  ///< then the exception waits, unless there is a reply
+    std::optional<Reply> reply;
+  };
+  Result<Compiled> compile_cell(const RunRequest& request, std::string_view file_name);
+  Result<Compiled> compile_typescript(std::string_view code, std::string_view file_name);
+  Result<Value> compile_javascript(std::string_view code, std::string_view file_name);
+  Result<void> drop_exception();
   Result<Value> compile(std::string_view code, std::string_view file_name);
   /// After `compile` threw: tries again with the import declarations written as calls.
   Result<Value> compile_with_imports(std::string_view code, std::string_view file_name);
@@ -157,6 +183,7 @@ class JavaScriptGuest final : public Guest {
   Result<Reply> fail_to_compile(std::string_view code, std::string_view file_name);
   Result<Reply> never_settled();
   static Reply error_reply(std::string name, std::string message);
+  static Reply syntax_error(const Stripped& problem, std::string_view file_name);
   Result<GuestError> describe(Value reason, std::string_view file_name);
   Result<void> abandon();
   Reply with_cwd(Reply reply);
@@ -186,6 +213,7 @@ class JavaScriptGuest final : public Guest {
   std::optional<std::int32_t> exit_code_;   // process.exitCode
   std::optional<std::int32_t> exited_;      // process.exit was called
   bool failed_ = false;
+  bool is_loading_realm_ = false;
   bool answering_ = false;  // the interpreter works for the host, not for the user
   std::atomic<bool> stop_{false};
 };

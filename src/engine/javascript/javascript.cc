@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/javascript/javascript.h"
 
+#include <fmt/format.h>
+
 #include "engine/javascript/guest.h"
 #include "engine/javascript/host_api.h"
 #include "engine/javascript/modules.h"
 #include "engine/javascript/time_zone.h"
+#include "sandbox_workers/base/files.h"
+#include "sandbox_workers/wasi/archive.h"
+#include "sandbox_workers/wasi/layout.h"
 
 namespace sw::engine {
 
@@ -18,9 +23,14 @@ class JavaScript final : public Language {
  public:
   explicit JavaScript(Manifest manifest) : Language(std::move(manifest)) {}
 
-  Result<std::shared_ptr<const wasi::Layout>> make_layout(
-      const std::filesystem::path& /*package*/) const override {
-    return wasi::standard_layout().build();
+  Result<std::shared_ptr<const wasi::Layout>> make_layout(const std::filesystem::path& package) const override {
+    wasi::LayoutBuilder builder = wasi::standard_layout();
+    for (const Package& library : manifest().libraries) {
+      SW_TRY(wasi::SharedBytes archive, wasi::map_file(package / library.archive));
+      const std::string name = std::filesystem::path(library.archive).stem();
+      SW_CHECK_OK(wasi::add_archive(builder, fmt::format("{}/{}", kLibraryFolder, name), std::move(archive)));
+    }
+    return builder.build();
   }
 
   Result<void> add_imports(wasm::Linker& linker) const override {

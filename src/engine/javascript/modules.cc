@@ -51,10 +51,30 @@ std::string mark_of(BytesView content) {
   return fmt::format("{}{}", kMark, hash.hex().substr(0, kMarkDigits));
 }
 
+/// In the driver's realm "a/b" is a file of the read-only libraries, and endings are left out.
+Result<std::uint32_t> normalize_library_module(JavaScriptGuest& guest, std::string_view base,
+                                               std::string_view specifier) {
+  const bool is_relative = specifier.starts_with('.');
+  const std::string path =
+      wasi::FileSystem::normalize(is_relative ? folder_of(base) : kLibraryFolder, specifier);
+  for (const std::string_view ending : {"", ".js", "/index.js"}) {
+    const std::string file = fmt::format("{}{}", path, ending);
+    if (guest.wasi().files().read_file(file).ok()) return guest.js().place(file);
+  }
+  return refuse(guest, specifier, "it is in none of the libraries");
+}
+
+/// As TypeScript's own tools do: the file that "./a.js" was made from is "./a.ts".
+std::string typescript_name(std::string path) {
+  if (path.ends_with("js")) path[path.size() - 2] = 't';
+  return path;
+}
+
 }  // namespace
 
 Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t base, std::uint32_t name) {
   const std::string specifier = guest_string(guest, name);
+  if (guest.is_loading_realm()) return normalize_library_module(guest, guest_string(guest, base), specifier);
   const std::string_view bare =
       specifier.starts_with(kBuiltin) ? std::string_view(specifier).substr(kBuiltin.size()) : specifier;
   SW_TRY(const bool is_builtin, guest.is_builtin_module(bare));
@@ -68,8 +88,15 @@ Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t bas
   const std::string importer = guest_string(guest, base);
   const std::string_view file = without_mark(importer);
   const std::string_view folder = file.starts_with('/') ? folder_of(file) : std::string_view(guest.cwd());
-  const std::string path = wasi::FileSystem::normalize(folder, wanted);
-  const auto content = guest.wasi().files().read_file(path);
+  std::string path = wasi::FileSystem::normalize(folder, wanted);
+  auto content = guest.wasi().files().read_file(path);
+  if (!content.ok() && is_typescript_file(typescript_name(path))) {
+    auto source = guest.wasi().files().read_file(typescript_name(path));
+    if (source.ok()) {
+      path = typescript_name(path);
+      content = std::move(source);
+    }
+  }
   if (!content.ok()) return refuse(guest, specifier, wasi::errno_text(content.error()));
   return guest.js().place(path + mark_of(content->bytes));
 }
@@ -89,6 +116,13 @@ Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, st
       if (!valid) return std::uint32_t{0};
       if (source.starts_with("\xEF\xBB\xBF")) source.erase(0, 3);
       source = fmt::format("export default {};", source);
+    } else if (is_typescript_file(path)) {
+      SW_TRY(JavaScriptGuest::Stripped stripped, guest.strip_types(source, true));
+      if (stripped.kind != JavaScriptGuest::Stripped::Kind::kJavaScript) {
+        SW_CHECK_OK(guest.throw_module_error(fmt::format("{}:{}: {}", path, stripped.line, stripped.text)));
+        return std::uint32_t{0};
+      }
+      source = std::move(stripped.text);
     }
   }
   if (!guest.memory().store(length, static_cast<std::uint32_t>(source.size()))) {

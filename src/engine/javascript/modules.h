@@ -16,6 +16,9 @@
 
 namespace sw::engine::javascript {
 
+/// Where guests see the libraries that their driver is made of.
+inline constexpr std::string_view kLibraryFolder = "/usr/share/javascript";
+
 class JavaScriptGuest;
 
 /// The two imports. Both answer with memory that the interpreter frees, or 0 after throwing.
