@@ -4,18 +4,20 @@
 // what is emitted is ours: types become blanks, so lines and columns stay the user's, and the few constructs that
 // are code (enums, namespaces, parameter properties, `import x = …`) are written out on the lines they stand on.
 
+// The enums first: tuning.js writes their numbers into the modules after them.
+import { TokenType as tt } from 'sucrase/dist/esm/parser/tokenizer/types';
+import { ContextualKeyword as word } from 'sucrase/dist/esm/parser/tokenizer/keywords';
+import 'sucrase/dist/esm/parser/util/charcodes';
 import { initParser } from 'sucrase/dist/esm/parser/traverser/base';
 import { parse } from 'sucrase/dist/esm/parser/index';
 import { IdentifierRole } from 'sucrase/dist/esm/parser/tokenizer/index';
-import { ContextualKeyword as word } from 'sucrase/dist/esm/parser/tokenizer/keywords';
-import { TokenType as tt } from 'sucrase/dist/esm/parser/tokenizer/types';
 
 /// What the emitter has to look at, by token type; all else is copied. A type's number is its index, then ten flags.
 const special = new Uint8Array(256);
 for (const type of [
   tt._public, tt._protected, tt._private, tt._abstract, tt._readonly, tt._override, tt._declare, tt.nonNullAssertion,
   tt._enum, tt._const, tt._class, tt._import, tt._export, tt.parenR, tt.at, tt.braceL, tt.dollarBraceL, tt.braceR,
-  tt.name, tt._function,
+  tt.name, tt._function, tt.semi,
 ]) special[type >> 10] = 1;
 
 const memberModifiers = new Set([
@@ -47,6 +49,8 @@ class Unsupported extends Error {
 
 class Emitter {
   #code; #tokens; #out = ''; #at = 0;
+  #lineEnd = -1;          // the next one, as of the last look
+  #hasRareLineEnds;       // others than \n
   #namespace;             // the name of the namespace whose body this is, or ''
   #isModule;              // an ES module of its own: imports that only types use are left out
   #inserts = new Map();   // text to put after a token, by its index
@@ -56,6 +60,7 @@ class Emitter {
 
   constructor(code, isModule, namespace) {
     this.#code = code;
+    this.#hasRareLineEnds = /[\r\u2028\u2029]/.test(code);
     this.#tokens = parse(code, false, true, false).tokens;
     this.#isModule = isModule;
     this.#namespace = namespace;
@@ -76,9 +81,16 @@ class Emitter {
   }
   /// Blanks up to `position`, the first of them `first`, the last `last`.
   #blankTo(position, first = '', last = '') {
-    const blanks = this.#code.slice(this.#at, position).replace(notLineEnd, ' ');
-    this.#out += first + blanks.slice(first.length, blanks.length - last.length) + last;
+    const from = this.#at + first.length, to = position - last.length;
+    if (this.#lineEnd < from) this.#lineEnd = this.#nextLineEnd(from);
+    const blanks = this.#lineEnd >= to ? ' '.repeat(to - from) : this.#code.slice(from, to).replace(notLineEnd, ' ');
+    this.#out += first + blanks + last;
     this.#at = position;
+  }
+  #nextLineEnd(from) {
+    if (this.#hasRareLineEnds) return from;
+    const at = this.#code.indexOf('\n', from);
+    return at < 0 ? this.#code.length : at;
   }
   #blankToken(index) {
     this.#copyTo(this.#tokens[index].start);
@@ -104,13 +116,13 @@ class Emitter {
   // ---- the loop ----
 
   #range(index, end) {
-    const tokens = this.#tokens, inserts = this.#inserts;
+    const tokens = this.#tokens, inserts = this.#inserts, types = special;
     while (index < end) {
       const token = tokens[index];
       if (token.isType) {
         index = this.#types(index, end);
-      } else if (special[token.type >> 10] === 0) {
-        if (token.type !== tt.semi) this.hasValues = true;
+      } else if (types[token.type >> 10] === 0) {
+        this.hasValues = true;
         ++index;
       } else {
         const next = this.#special(index, token);
@@ -125,7 +137,7 @@ class Emitter {
 
   #special(index, token) {
     const tokens = this.#tokens, next = tokens[index + 1];
-    if (token.type !== tt.braceR) this.hasValues = true;
+    if (token.type !== tt.braceR && token.type !== tt.semi) this.hasValues = true;
     switch (token.type) {
       case tt._public: case tt._protected: case tt._private: case tt._readonly: case tt._override: case tt.nonNullAssertion:
         this.#blankToken(index);

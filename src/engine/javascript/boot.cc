@@ -92,7 +92,6 @@ Result<void> JavaScriptGuest::boot(BakeFacts& facts) {
   facts["value_atom"] = value_atom;
   SW_TRY(const Internals internals, Internals::find(js_));
   internals.add_to(facts);
-  SW_CHECK_OK(load_realm(facts));
   SW_CHECK_OK(load_driver(facts));
   SW_CHECK_OK(bind(facts));
   // Only now: what the driver and the probes left unhandled is nobody's error.
@@ -153,6 +152,22 @@ Result<void> JavaScriptGuest::evaluate_in_realm(const DriverFile& file) {
   return js_.free(promise);
 }
 
+Result<std::optional<std::string>> JavaScriptGuest::tune_module(std::string_view path, std::string_view source) {
+  SW_TRY(const std::uint64_t global, instance().call(js_.exports().global_object, js_.anchors().context));
+  const Owned realm(js_, Value{global});
+  SW_TRY(const Value function, js_.get(realm.get(), "tuneModule"));
+  const Owned tune(js_, function);
+  SW_TRY(const Value path_text, js_.new_string(path));
+  const Owned owned_path(js_, path_text);
+  SW_TRY(const Value source_text, js_.new_string(source));
+  const Owned owned_source(js_, source_text);
+  SW_TRY(const Value tuned, js_.call(function, std::array{path_text, source_text}));
+  if (tuned == Value::exception()) return std::optional<std::string>();
+  const Owned owned(js_, tuned);
+  SW_TRY(std::string text, js_.to_text(tuned));
+  return std::optional(std::move(text));
+}
+
 Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {
   std::string source = "(function (host) { 'use strict';\n";
   for (const auto& [name, content] : manifest_.drivers) {
@@ -164,8 +179,6 @@ Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {
   SW_TRY(const Value host, make_host_object(js_));
   SW_TRY(const Value version, js_.new_string(manifest_.version));
   SW_CHECK_OK(js_.set(host, "engineVersion", version));
-  SW_TRY(const Value strip_types, js_.duplicate(entries_[kRealmEntry]));
-  SW_CHECK_OK(js_.set(host, "stripTypes", strip_types));
   SW_TRY(const Value driver, js_.call(function, std::array{host}));
   if (driver == Value::exception()) return driver_failed("the driver");
   for (std::size_t i = 0; i < kRealmEntry; ++i) {
@@ -173,6 +186,9 @@ Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {
     if (!entries_[i].is(Value::kObject)) return thrown(kEntryNames[i]);
     facts[entry_fact(i)] = entries_[i].bits;
   }
+  SW_CHECK_OK(load_realm(facts));
+  SW_TRY(const Value strip_types, js_.duplicate(entries_[kRealmEntry]));
+  SW_CHECK_OK(js_.set(host, "stripTypes", strip_types));
   SW_TRY(const Value names, js_.get(driver, "builtinNames"));
   SW_TRY(const std::string list, js_.to_text(names));
   return import_builtin_modules(list);

@@ -89,6 +89,8 @@ class JavaScriptGuest final : public Guest {
   Result<std::string> builtin_module_source(std::string_view name);
   /// While the driver's own realm is loaded, at bake, its modules come from the read-only libraries.
   bool is_loading_realm() const { return is_loading_realm_; }
+  /// nullopt after throwing.
+  Result<std::optional<std::string>> tune_module(std::string_view path, std::string_view source);
   /// What `code` is in JavaScript, if it is TypeScript. `is_module`: an ES module of its own.
   struct Stripped {
     enum class Kind : std::uint8_t { kJavaScript, kUnsupported, kInvalid };

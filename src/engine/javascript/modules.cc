@@ -116,6 +116,10 @@ Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, st
       if (!valid) return std::uint32_t{0};
       if (source.starts_with("\xEF\xBB\xBF")) source.erase(0, 3);
       source = fmt::format("export default {};", source);
+    } else if (guest.is_loading_realm()) {
+      SW_TRY(auto tuned, guest.tune_module(path, source));
+      if (!tuned) return std::uint32_t{0};
+      source = *std::move(tuned);
     } else if (is_typescript_file(path)) {
       SW_TRY(JavaScriptGuest::Stripped stripped, guest.strip_types(source, true));
       if (stripped.kind != JavaScriptGuest::Stripped::Kind::kJavaScript) {
