@@ -55,7 +55,7 @@ class Emitter {
   #isModule;              // an ES module of its own: imports that only types use are left out
   #inserts = new Map();   // text to put after a token, by its index
   #declared = [new Map()];  // per block: names that enums and namespaces may add to, and as what they were declared
-  #valueNames = null;
+  #values = null; #imported = new Set(); #exported = new Set();
   hasValues = false;
 
   constructor(code, isModule, namespace) {
@@ -393,19 +393,35 @@ class Emitter {
 
   // ---- modules ----
 
-  /// Names that are used as values, besides in import and export lists.
-  #isUsed(name) {
-    if (this.#valueNames === null) {
-      const names = this.#valueNames = new Set(), tokens = this.#tokens;
-      for (let i = 0; i < tokens.length; ++i) {
-        const token = tokens[i], role = token.identifierRole;
-        if (token.type !== tt.name || token.isType) continue;
-        if (role === IdentifierRole.ImportDeclaration || role === IdentifierRole.ImportAccess || role === IdentifierRole.ObjectKey) continue;
-        if (i > 0 && (tokens[i - 1].type === tt.dot || tokens[i - 1].type === tt.questionDot)) continue;
-        names.add(this.#text(i));
+  /// Reads once which names are used or declared as values, which imported, and which stand in lists of exports.
+  #readNames() {
+    if (this.#values !== null) return;
+    const tokens = this.#tokens;
+    this.#values = new Set();
+    for (let i = 0; i < tokens.length; ++i) {
+      const token = tokens[i];
+      if (token.isType) {
+        if (token.type === tt.name && (token.contextualKeyword === word._namespace || token.contextualKeyword === word._module)) this.#values.add(this.#text(i + 1));
+        continue;
+      }
+      if (token.type === tt._export && tokens[i + 1].contextualKeyword === word._type && tokens[i + 2].type === tt.braceL) i = this.#behindBrackets(i + 2);
+      if (tokens[i].type !== tt.name) continue;
+      switch (tokens[i].identifierRole) {
+        case IdentifierRole.ImportDeclaration: this.#imported.add(this.#text(i)); break;
+        case IdentifierRole.ExportAccess: this.#exported.add(this.#text(i)); break;
+        case IdentifierRole.ImportAccess: case IdentifierRole.ObjectKey: break;
+        default:
+          if (i === 0 || (tokens[i - 1].type !== tt.dot && tokens[i - 1].type !== tt.questionDot)) this.#values.add(this.#text(i));
       }
     }
-    return this.#valueNames.has(name);
+  }
+  #isUsed(name) {
+    this.#readNames();
+    return this.#values.has(name) || this.#exported.has(name);
+  }
+  #isValue(name) {
+    this.#readNames();
+    return this.#values.has(name) || this.#imported.has(name);
   }
 
   /// The index behind a statement that ends with a module's name.
@@ -505,7 +521,7 @@ class Emitter {
         this.#at = next.start;
         return index + 1;
       case tt.braceL: {
-        const counts = this.#specifiers(index + 1, (local) => this.#isModule && !this.#isFrom(index + 1) && !this.#isUsed(local));
+        const counts = this.#specifiers(index + 1, (local) => this.#isModule && !this.#isFrom(index + 1) && !this.#isValue(local));
         this.#blankRanges(counts.blanked);
         return counts.end;
       }

@@ -179,6 +179,11 @@ Result<JavaScriptGuest::Compiled> JavaScriptGuest::compile_cell(const RunRequest
     SW_TRY(const Value again, compile_javascript(stripped.text, file_name));
     return Compiled{.code = again, .reply = {}};
   }
+  // Of two parsers that refuse it, the one that came further understood what it is.
+  SW_TRY(const GuestError as_javascript, describe(problem.get(), file_name));
+  if (stripped.kind == Stripped::Kind::kInvalid && stripped.line > as_javascript.line_number.value_or(0)) {
+    return Compiled{.code = Value::exception(), .reply = syntax_error(stripped, file_name)};
+  }
   SW_CHECK_OK(js_.throw_value(problem.release()));
   return Compiled{};
 }

@@ -31,6 +31,7 @@ Result<void> QuickJs::bind(wasm::Instance& instance) {
   SW_CHECK_OK(find(e.initialize, "_initialize"));
   SW_CHECK_OK(find(e.run_gc, "qjs_run_gc"));
   SW_CHECK_OK(find(e.init, "qjs_init"));
+  SW_CHECK_OK(find(e.set_gc_threshold, "qjs_set_gc_threshold"));
   SW_CHECK_OK(find(e.new_context, "JS_NewContext"));
   SW_CHECK_OK(find(e.set_max_stack_size, "qjs_set_max_stack_size"));
   SW_CHECK_OK(find(e.set_interrupt_handler, "qjs_set_interrupt_handler"));

@@ -137,6 +137,7 @@ class QuickJs {
   struct Exports {
     Function<void()> initialize, run_gc;
     Function<u32(u32)> new_context;
+    Function<void(u32)> set_gc_threshold;
     Function<i32()> init;
     Function<void(u32)> set_max_stack_size, set_interrupt_handler, set_rejection_handler, set_module_loader,
         free_box, deallocate;
