@@ -119,7 +119,8 @@ void fresh_instance(benchmark::State& state, const std::shared_ptr<engine::Engin
 void typescript(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const fs::path& file) {
   engine::RunRequest with_types = request_for(must(read_text_file(file)));
   with_types.file_name = file.filename().native();
-  engine::RunRequest strip = request_for("console.log(require('module').stripTypeScriptTypes(fs.readFileSync(0, 'utf8')))");
+  engine::RunRequest strip =
+      request_for("console.log(require('module').stripTypeScriptTypes(fs.readFileSync(0, 'utf8')))");
   strip.stdin_data = with_types.code;
   wasi::BufferSink printed;
   run_in_sandbox(*engine, strip, printed);
@@ -198,9 +199,12 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
     fresh_instance(s, engine);
   })->Unit(benchmark::kMillisecond);
   if (language == "javascript") {
-    benchmark::RegisterBenchmark("typescript/50_lines", [=](benchmark::State& s) {
-      typescript(s, engine, fs::path(SW_BENCH_PROGRAMS) / "typescript_50_lines.ts");
-    })->Unit(benchmark::kMillisecond)->UseManualTime();
+    benchmark::RegisterBenchmark("typescript/50_lines",
+                                 [=](benchmark::State& s) {
+                                   typescript(s, engine, fs::path(SW_BENCH_PROGRAMS) / "typescript_50_lines.ts");
+                                 })
+        ->Unit(benchmark::kMillisecond)
+        ->UseManualTime();
   }
   if (language == "python") {
     benchmark::RegisterBenchmark("fresh_pandas/python", [=](benchmark::State& s) {

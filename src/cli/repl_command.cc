@@ -37,7 +37,8 @@ std::string_view memory_of(const interpreter::ContextRow& row) {
 
 class SandboxTarget final : public ReplTarget {
  public:
-  SandboxTarget(std::shared_ptr<engine::Engine> engine, sandbox::EmbeddedSandbox& sandbox, const ReplOptions& options)
+  SandboxTarget(std::shared_ptr<engine::Engine> engine, sandbox::EmbeddedSandbox& sandbox,
+                const ReplOptions& options)
       : engine_(std::move(engine)),
         sandbox_(sandbox),
         completeness_(engine_),

@@ -156,17 +156,16 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
                    const Progress& progress) {
   const Manifest& manifest = language.manifest();
   const ArtifactCache& cache = environment.cache;
-  SW_TRY(fs::path package,
-         cache.get(
-             names.package,
-             [&](const fs::path& folder) -> Result<void> {
-               SW_CHECK_OK(fetch_package(manifest.package, folder, progress));
-               for (const Package& library : manifest.libraries) {
-                 SW_CHECK_OK(fetch_package(library, folder, progress));
-               }
-               return {};
-             },
-             progress));
+  SW_TRY(fs::path package, cache.get(
+                               names.package,
+                               [&](const fs::path& folder) -> Result<void> {
+                                 SW_CHECK_OK(fetch_package(manifest.package, folder, progress));
+                                 for (const Package& library : manifest.libraries) {
+                                   SW_CHECK_OK(fetch_package(library, folder, progress));
+                                 }
+                                 return {};
+                               },
+                               progress));
   SW_TRY(const fs::path code_folder, cache.get(
                                          names.code,
                                          [&](const fs::path& folder) {

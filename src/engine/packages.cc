@@ -5,8 +5,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <boost/process.hpp>
@@ -125,7 +125,8 @@ Result<void> copy_entry(archive* from, archive_entry* entry, const fs::path& sou
   if (archive_read_data(from, content.data(), content.size()) != static_cast<la_ssize_t>(content.size())) {
     return archive_error(from, source);
   }
-  const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> copy(archive_entry_new(), &archive_entry_free);
+  const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> copy(archive_entry_new(),
+                                                                           &archive_entry_free);
   archive_entry_set_pathname(copy.get(), std::string(name).c_str());
   archive_entry_set_filetype(copy.get(), AE_IFREG);
   archive_entry_set_perm(copy.get(), 0444);

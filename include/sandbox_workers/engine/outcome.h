@@ -40,7 +40,8 @@ struct RunLimits {
 
 struct RunRequest {
   std::string code;
-  /// By which of its names the caller calls the language, where that matters: "typescript" is JavaScript with types.
+  /// By which of its names the caller calls the language, where that matters: "typescript" is JavaScript with
+  /// types.
   std::string alias;
   /// How tracebacks name the code; empty: "<cell N>" by the session's own count.
   std::string file_name;

@@ -21,10 +21,9 @@ constexpr std::string_view kDriverFile = "sandbox:driver";
 constexpr std::string_view kRealmFolder = "realm/";
 
 constexpr std::array<std::string_view, kEntryCount> kEntryNames = {
-    "showValue",  "describeError",    "runTimers",        "runTicks",      "dropTimers",
-    "resetRun",   "runExitListeners", "runBeforeExit",    "offerUncaught", "builtinModuleSource",
-    "hasBuiltin", "moduleError",      "currentDirectory", "rewriteImports",
-    "stripTypes"};
+    "showValue",  "describeError",    "runTimers",        "runTicks",       "dropTimers",
+    "resetRun",   "runExitListeners", "runBeforeExit",    "offerUncaught",  "builtinModuleSource",
+    "hasBuiltin", "moduleError",      "currentDirectory", "rewriteImports", "stripTypes"};
 
 // One piece of guest memory, so that a run dirties few pages: scratch, state words, buffer for short cells.
 constexpr std::uint32_t kStateBytes = 16;
@@ -103,7 +102,8 @@ Result<void> JavaScriptGuest::boot(BakeFacts& facts) {
   SW_CHECK_OK(instance().call(exports.run_gc));
   // A collection visits, and so writes, every object of the image. It is for runs that allocate much.
   SW_TRY(const std::uint32_t allocated, instance().call(exports.allocated_size));
-  SW_CHECK_OK(instance().call(exports.set_gc_threshold, allocated + static_cast<std::uint32_t>(kHeadroomBytes / 2)));
+  SW_CHECK_OK(
+      instance().call(exports.set_gc_threshold, allocated + static_cast<std::uint32_t>(kHeadroomBytes / 2)));
   return leave_room();
 }
 
@@ -112,9 +112,9 @@ Result<void> JavaScriptGuest::leave_room() {
   return js_.deallocate(block);
 }
 
-// A second realm, with prototypes and globals of its own, for libraries that were not written with hostile users in
-// mind. Only the driver and the host call into it, with plain values, and get plain values back: nothing of it can
-// be reached from the user's code, and nothing the user changes is seen in it.
+// A second realm, with prototypes and globals of its own, for libraries that were not written with hostile users
+// in mind. Only the driver and the host call into it, with plain values, and get plain values back: nothing of it
+// can be reached from the user's code, and nothing the user changes is seen in it.
 Result<void> JavaScriptGuest::load_realm(BakeFacts& facts) {
   const Anchors anchors = js_.anchors();
   SW_TRY(const std::uint32_t realm, instance().call(js_.exports().new_context, anchors.runtime));

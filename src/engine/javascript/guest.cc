@@ -167,7 +167,8 @@ Result<JavaScriptGuest::Compiled> JavaScriptGuest::compile_cell(const RunRequest
     return compiled;
   }
   SW_TRY(const Value code, compile_javascript(request.code, file_name));
-  if (code != Value::exception() || request.code.size() > kGuessBytesMax) return Compiled{.code = code, .reply = {}};
+  if (code != Value::exception() || request.code.size() > kGuessBytesMax)
+    return Compiled{.code = code, .reply = {}};
   SW_TRY(const Value thrown, js_.take_exception());
   Owned problem(js_, thrown);
   SW_TRY(const Stripped stripped, strip_types(request.code, false));
@@ -215,7 +216,8 @@ Result<JavaScriptGuest::Stripped> JavaScriptGuest::strip_types(std::string_view 
   SW_TRY(auto answer, ask(Entry::kStripTypes, std::array{text, Value::boolean(is_module)}));
   if (!answer) {
     SW_CHECK_OK(drop_exception());
-    return Stripped{.kind = Stripped::Kind::kInvalid, .text = "too deeply nested to find the types in it", .line = 0};
+    return Stripped{
+        .kind = Stripped::Kind::kInvalid, .text = "too deeply nested to find the types in it", .line = 0};
   }
   if (answer->starts_with('=')) {
     return Stripped{.kind = Stripped::Kind::kJavaScript, .text = answer->substr(1), .line = 0};

@@ -55,8 +55,7 @@ std::string mark_of(BytesView content) {
 Result<std::uint32_t> normalize_library_module(JavaScriptGuest& guest, std::string_view base,
                                                std::string_view specifier) {
   const bool is_relative = specifier.starts_with('.');
-  const std::string path =
-      wasi::FileSystem::normalize(is_relative ? folder_of(base) : kLibraryFolder, specifier);
+  const std::string path = wasi::FileSystem::normalize(is_relative ? folder_of(base) : kLibraryFolder, specifier);
   for (const std::string_view ending : {"", ".js", "/index.js"}) {
     const std::string file = fmt::format("{}{}", path, ending);
     if (guest.wasi().files().read_file(file).ok()) return guest.js().place(file);
