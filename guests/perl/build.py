@@ -65,6 +65,8 @@ EMULATED = ["signal", "process-clocks", "getpid", "mman"]
 # Nested calls in C (sort blocks, overloads, patterns) take this stack. It lies first in memory, so that running out of
 # it is a trap.
 STACK_BYTES = 32 << 20
+# Levels of nesting that Storable takes, well within that stack.
+STORABLE_DEPTH = 10000
 
 
 def progress(seconds, text):
@@ -115,8 +117,8 @@ class Build:
         native = [PERL, CONFIGURE, LEFT_OUT]
         self.once(self.native, native, self.build_native)
         ours = [(HERE / name).read_bytes() for name in ("build.py", "config.wasi")]
-        for folder in (HERE / "patches", HERE / "include"):
-            ours += [path.read_bytes() for path in sorted(folder.iterdir())]
+        for folder in (HERE / "patches", HERE / "include", HERE.parent / "common"):
+            ours += [path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in (".h", ".patch")]
         self.once(self.cross, [native, sources.ZIG_WHEELS, ours], self.build_cross)
         self.link(self.objects() + self.build_driver(), output / "perl.wasm")
         self.pack_library(output / "perl-lib.zip")
@@ -293,6 +295,15 @@ class Build:
         table = "".join(f"\t{name} => {value},\n" for name, value in sorted(values.items(), key=lambda item: item[1]))
         return re.sub(r"%err = \(\n.*?\n\s*\);", lambda _: f"%err = (\n{table}    );", module, count=1, flags=re.S)
 
+    def storable(self):
+        """Storable.pm with limits for our stack; the building machine's own are measured there, or guessed."""
+        module = (self.native / "lib/Storable.pm").read_text()
+        for name in ("recursion_limit", "recursion_limit_hash"):
+            module, count = re.subn(rf"^(\${name} = )\d+$", rf"\g<1>{STORABLE_DEPTH}", module, flags=re.M)
+            if count != 1:
+                raise sources.Failed(f"Storable.pm sets no ${name}")
+        return module
+
     def pack_library(self, output):
         progress(3, "packing Perl's library")
         files = {}
@@ -303,6 +314,7 @@ class Build:
         for name in ("Config.pm", "Config_heavy.pl"):
             files[name] = (self.cross / "lib" / name).read_bytes()
         files["Errno.pm"] = self.errno_module().encode()
+        files["Storable.pm"] = self.storable().encode()
         with zipfile.ZipFile(output, "w", zipfile.ZIP_STORED) as archive:
             for name, content in sorted(files.items()):
                 if name.endswith((".pm", ".pl", ".al", ".ix")):

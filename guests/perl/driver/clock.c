@@ -13,9 +13,21 @@
 
 #undef nanosleep
 #undef clock_nanosleep
+#undef raise
 
 /* Makes the host raise *flag and PL_sig_pending once `milliseconds` have gone by; 0 forgets an earlier wish. */
 __attribute__((import_module("sw"), import_name("alarm"))) void host_alarm(unsigned long long milliseconds);
+
+/* wasi-libc aborts where a signal's own action is to end the process. Here it ends the cell, as exit does. */
+int sw_raise(int number) {
+  dTHX;
+  void (*const handler)(int) = signal(number, SIG_DFL);
+  if (handler == SIG_ERR) return -1;
+  (void)signal(number, handler);
+  const int is_ignored = number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH;
+  if (handler == SIG_DFL && !is_ignored) my_exit(128 + (U32)number);
+  return raise(number);
+}
 
 typedef long long Nanoseconds;
 enum { kNanosecondsPerSecond = 1000000000 };
@@ -41,7 +53,7 @@ void sw_ring_alarm(void) {
   /* A call from the host may be an alarm's that was set anew meanwhile. */
   if (alarm_at == 0 || now() < alarm_at) return;
   alarm_at = 0;
-  raise(SIGALRM);
+  sw_raise(SIGALRM);
 }
 
 unsigned sw_alarm(unsigned seconds) {

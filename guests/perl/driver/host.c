@@ -134,7 +134,7 @@ int kill(pid_t process, int signal) {
     errno = ESRCH;
     return -1;
   }
-  return signal == 0 ? 0 : raise(signal);
+  return signal == 0 ? 0 : sw_raise(signal);
 }
 pid_t getppid(void) { return 0; }
 uid_t getuid(void) { return 0; }

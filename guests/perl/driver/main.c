@@ -136,7 +136,8 @@ static void set_arguments(struct reader *in, const char *file) {
   }
 }
 
-/* %ENV becomes what the request has. The cells before may have tied it or replaced its elements. */
+/* %ENV becomes what the request has. Its values are characters, the C library's are their bytes; assigning to an element
+ * would complain of characters that are no bytes, so both are set here. The cells before may have tied it. */
 static void set_environment(struct reader *in) {
   dTHX;
   HV *const env = GvHVn(PL_envgv);
@@ -147,7 +148,10 @@ static void set_environment(struct reader *in) {
     SV *const name = read_sv(in);
     SV *const value = read_sv(in);
     HE *const entry = hv_fetch_ent(env, name, 1, 0);
-    if (entry != NULL) sv_setsv_mg(HeVAL(entry), value);
+    if (entry != NULL) {
+      sv_setsv(HeVAL(entry), value);
+      setenv(SvPVutf8_nolen(name), SvPVutf8_nolen(value), 1);
+    }
     SvREFCNT_dec_NN(name);
     SvREFCNT_dec_NN(value);
   }
@@ -382,6 +386,7 @@ int EXPORT(sw_boot)(size_t size) {
   PL_signalhook = at_pending_signal;
   sw_install_cell_hooks();
   set_up_streams();
+  (void)chdir("/workspace");
   const struct cell cell = {newSVpvn(buffer, size), "boot.pl"};
   AV *const values = newAV();
   const enum ending ending = sw_run_cell(&cell, values);

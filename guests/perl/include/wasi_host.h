@@ -82,6 +82,9 @@ int sigdelset(sigset_t *set, int signal);
 int sigismember(const sigset_t *set, int signal);
 int pause(void);
 
+int sw_raise(int signal);
+#define raise(signal) sw_raise(signal)
+
 /* Waiting, which a signal or the end of the run's time cuts short. */
 unsigned sw_alarm(unsigned seconds);
 unsigned sw_sleep(unsigned seconds);
