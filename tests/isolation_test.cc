@@ -84,6 +84,34 @@ process.stdout.write("unfinished");
 found.join(",") || "clean";)",
         .bad_endings = {"process.exit(3)", "throw null", "null.x", "Promise.reject(new Error('x'))",
                         "function f() { f() } f()", "new Uint8Array(100e6).fill(1).length"}}},
+      {"perl",
+       {.probe = R"(
+my @found;
+push @found, 'global' if defined $main::mark || defined &main::mark;
+push @found, 'lexical' if eval 'use strict; $kept; 1';
+push @found, 'module' if $INC{'mark.pm'} || defined &List::Util::mark;
+push @found, 'environment' if $ENV{MARK};
+push @found, 'file' if -e '/workspace/mark' || -e '/tmp/mark';
+push @found, 'cwd' if do { require Cwd; Cwd::getcwd() ne '/workspace' };
+push @found, '@INC' if grep { $_ eq '/mark' } @INC;
+push @found, 'separator' if defined $, || defined $\ || $/ ne "\n" || $" ne ' ';
+push @found, 'handler' if $SIG{__DIE__} || $SIG{USR1};
+push @found, 'descriptor' if open my $leaked, '<&=', 20;
+push @found, 'argument' if @ARGV;
+our $mark = 1; sub mark { 1 } my $kept = 1;
+$INC{'mark.pm'} = 1; *List::Util::mark = sub { 1 };
+$ENV{MARK} = 1; push @INC, '/mark'; @ARGV = (1);
+for my $name ('/workspace/mark', '/tmp/mark') { open my $f, '>', $name or die $!; print $f 1 }
+mkdir '/workspace/d'; chdir '/workspace/d';
+our @handles = map { open my $f, '<', '/tmp/mark'; $f } 1 .. 20;
+$SIG{__DIE__} = $SIG{USR1} = sub { };
+BEGIN { *CORE::GLOBAL::time = sub { 1 } }
+print 'unfinished';
+($,, $\, $/, $") = (1, 2, 3, 4);
+"'" . (join(',', @found) || 'clean') . "'")",
+        .bad_endings = {"exit 3", "die { code => 1 }", "1 / 0", "my $x = 'x' x (300 << 20); 1",
+                        "close STDOUT; undef *STDERR", "sub f { f(@_, 1) } f()", "if (", "END { print 'end' } 1",
+                        "use Socket;"}}},
   };
   return all;
 }
@@ -143,7 +171,7 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
   ASSERT_TRUE(ran.ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, Isolation, ::testing::Values("javascript", "python"),
+INSTANTIATE_TEST_SUITE_P(Languages, Isolation, ::testing::Values("javascript", "perl", "python"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

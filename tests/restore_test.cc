@@ -82,6 +82,32 @@ const t0 = Date.now(), p0 = performance.now(); undefined)",
                 {"fs.writeSync(descriptor, 'two\\n'); fs.readFileSync('/workspace/log.txt', 'utf8').length", "8"},
                 {"new Uint8Array(20e6).length", "20000000"}},
         .random = "`${Math.random()} ${crypto.randomUUID()} ${crypto.getRandomValues(new Uint32Array(2))}`"}},
+      {"perl",
+       {.define = R"(
+use List::Util 'sum'; use Time::HiRes ();
+my $x = 41; our $v = 4; my %map = (k => [1, { z => 2 }]);
+sub inc { $x + $_[0] }
+package Box { sub new { bless { v => $_[1] }, $_[0] } sub v { "@{$_[0]{v}}" } }
+my $box = Box->new([1, 2]);
+open(my $log, '>', '/workspace/log.txt') or die $!; print $log "one\n";
+my $closure = do { my $n = 10; sub { $n++ + $_[0] } }; $closure->(0);
+package Upper { sub TIESCALAR { my $s; bless \$s } sub FETCH { uc ${$_[0]} } sub STORE { ${$_[0]} = $_[1] } }
+tie my $tied, 'Upper'; $tied = 'abc';
+my $pattern = qr/(a+)b/; my $text = 'xaab'; $text =~ /a/g;
+my @big = (1 .. 200_000); my $bytes = "\0" x (40 << 20); substr($bytes, -1) = 'z';
+my $each = { map { $_ => 1 } 'a' .. 'c' }; my $t0 = Time::HiRes::time(); srand(5);
+undef)",
+        .use = {{"inc(1)", "42"},
+                {"$box->v . $v . $map{k}[1]{z}", "1 242"},
+                {"$closure->(1) . ',' . $closure->(1)", "12,13"},
+                {"$tied", "ABC"},
+                {"$text =~ $pattern; $1 . pos($text)", "aa2"},
+                {"sum(@big) . ',' . length($bytes) . substr($bytes, -1)", "20000100000,41943040z"},
+                {"print $log \"two\\n\"; close $log; open $log, '<', '/workspace/log.txt'; join '', <$log>",
+                 "one\ntwo\n"},
+                {"Time::HiRes::time() >= $t0 ? 'later' : 'before'", "later"},
+                {"my $more = 'y' x (8 << 20); undef $bytes; length('w' x (60 << 20))", "62914560"}},
+        .random = "join ' ', rand, rand, int rand 1e9"}},
   };
   return all;
 }
@@ -189,7 +215,7 @@ TEST_P(Restore, ADamagedHostStateIsAnError) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, Restore, ::testing::Values("javascript", "python"),
+INSTANTIATE_TEST_SUITE_P(Languages, Restore, ::testing::Values("javascript", "perl", "python"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

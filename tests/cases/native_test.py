@@ -64,7 +64,36 @@ for (const [number, code] of cells.entries()) {
   fs.writeSync(3, JSON.stringify(out) + "\n");
 }
 """
-INTERPRETERS = {"python": (["python3", "-"], PYTHON), "javascript": (["node", "-"], JAVASCRIPT)}
+# Each cell is a program of its own, in a process of its own.
+PERL = r"""
+package Native;
+use strict;
+use JSON::PP ();
+sub report { my ($out) = @_; syswrite REPORT, JSON::PP->new->utf8->canonical->encode($out) . "\n" }
+sub show {
+    my ($value) = @_;
+    return {} if !defined $value;
+    my $plain = ref $value eq 'HASH' || ref $value eq 'ARRAY';
+    return $plain ? { json => $value } : { text => "$value" };
+}
+open REPORT, '>&=', 3 or die $!;
+my $cells = do { local (@ARGV, $/) = ($ARGV[0]); no strict; JSON::PP->new->utf8->decode(<>) };
+@ARGV = ();
+$0 = '-e';
+$| = 1;
+binmode $_, ':utf8' for *STDIN, *STDOUT, *STDERR;
+for my $cell (@$cells) {
+    if (fork) { wait; next }
+    my @value = run($cell);
+    my $error = $@;
+    report(ref $error ? { error => ref $error } : $error ne '' ? { error => 'PerlError' }
+        : @value > 1 ? { json => \@value } : show(@value));
+    exit;
+}
+sub run { no strict; no warnings; package main; eval "#line 1 \"<cell 1>\"\n" . shift }
+"""
+INTERPRETERS = {"python": (["python3", "-"], PYTHON), "javascript": (["node", "-"], JAVASCRIPT),
+                "perl": (["perl", "-"], PERL)}
 
 
 def read_case(path):
@@ -125,12 +154,16 @@ class Native(unittest.TestCase):
 
     def test_every_native_case(self):
         count = 0
+        programs = 0
         for path in sorted(FOLDER.glob("*/*.case")):
             if "native: yes" in read_case(path)[0]:
                 count += 1
+                if path.parent.name == "perl":
+                    programs += sum(name == "one-shot" for name, _, _ in read_case(path)[1])
                 with self.subTest(path.stem):
                     self.check(path)
         self.assertGreater(count, 0)
+        self.assertGreaterEqual(programs, 60)
 
 
 if __name__ == "__main__":

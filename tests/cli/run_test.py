@@ -43,6 +43,14 @@ class Languages(unittest.TestCase):
             echo="import sys; print(sys.stdin.read().upper())", env="import os; print(os.environ['K'])",
             args="import sys; print(sys.argv[1:])", args_shown="['a', '-b']",
             write="open('/workspace/out.txt', 'w').write('new'); None", sleep="import time; time.sleep(3600)"),
+        "perl": dict(
+            ending=".pl", interpreter="perl", hello="print qq(hi\n)", value="[1, 'a']", value_shown='[1,"a"]',
+            fail="die 'no'", error="PerlError: no", exit="exit 7",
+            loop="print qq(step\n); 1 while 1", stubborn="while (1) { eval { 1 while 1 } }",
+            hungry="my @x; push @x, 'x' x (1 << 20) while 1",
+            echo="print map { uc } <STDIN>; undef", env="print qq($ENV{K}\n); undef",
+            args="print '[', join(',', map { qq(\"$_\") } @ARGV), qq(]\n); undef", args_shown='["a","-b"]',
+            write="open my $f, '>', '/workspace/out.txt' or die; print $f 'new'; undef", sleep="sleep 3600"),
         "javascript": dict(
             ending=".js", interpreter="node", hello="console.log('hi')", value="[1, 'a']", value_shown='[1,"a"]',
             fail="throw new TypeError('no')", error="TypeError: no", exit="process.exit(7)",
@@ -248,7 +256,8 @@ class BadInput(unittest.TestCase):
 
 
 class Sandboxes(unittest.TestCase):
-    CELLS = {"python": ("n = 1", "n += 1; n"), "javascript": ("var n = 1; undefined", "n += 1; n")}
+    CELLS = {"python": ("n = 1", "n += 1; n"), "javascript": ("var n = 1; undefined", "n += 1; n"),
+             "perl": ("my $n = 1; undef", "$n += 1")}
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
