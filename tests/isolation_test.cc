@@ -98,7 +98,7 @@ push @found, 'separator' if defined $, || defined $\ || $/ ne "\n" || $" ne ' ';
 push @found, 'handler' if $SIG{__DIE__} || $SIG{USR1};
 push @found, 'descriptor' if open my $leaked, '<&=', 20;
 push @found, 'argument' if @ARGV;
-our $mark = 1; sub mark { 1 } my $kept = 1;
+our $mark = 1; *mark = sub { 1 }; my $kept = 1;
 $INC{'mark.pm'} = 1; *List::Util::mark = sub { 1 };
 $ENV{MARK} = 1; push @INC, '/mark'; @ARGV = (1);
 for my $name ('/workspace/mark', '/tmp/mark') { open my $f, '>', $name or die $!; print $f 1 }

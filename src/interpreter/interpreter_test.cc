@@ -58,7 +58,7 @@ const std::map<std::string, Programs>& programs() {
             "fs.writeFileSync('/workspace/a', 'changed'); fs.writeFileSync('/workspace/b', 'new'); null.x"}},
       {"perl",
        {.one = "my $n = 1; undef",
-        .add = "$n += 1",
+        .add = "use strict; $n += 1",
         .add_fail = "$n += 1; die 'no'",
         .loop = "$n += 1; 1 while 1",
         .ends = "$n += 1; while (1) { eval { 1 while 1 } }",

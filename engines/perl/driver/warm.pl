@@ -12,4 +12,4 @@ eval { die "warm\n" };
 eval "1 + 1";
 my $when = localtime 0;
 open my $file, '<', \"line\n" and my $line = <$file>;
-{ list => \@sorted, object => ref bless({}, 'Warm'), %h };
+{ list => \@sorted, %h };

@@ -16,12 +16,13 @@
 
 static UNOP entry; /* the op that starts the cell */
 static const struct cell *running;
+static const char *last_file = ""; /* of the cell in progress, or the last one, until it has been answered */
 static CV *running_cv;
 static yy_parser *outer_parser; /* not the cell's own, but the one around it */
 static int no_memory;
 
 CV *sw_cell_cv(void) { return running_cv; }
-const char *sw_cell_file(void) { return running == NULL ? "" : running->file; }
+const char *sw_cell_file(void) { return last_file; }
 
 void sw_out_of_memory(void) { no_memory = 1; }
 
@@ -108,7 +109,8 @@ static int start(SV *code, SSize_t mark) {
   entry.op_type = OP_ENTEREVAL;
   entry.op_ppaddr = PL_ppaddr[OP_ENTEREVAL];
   entry.op_flags = OPf_STACKED | OP_GIMME_REVERSE(G_LIST);
-  entry.op_targ = HINT_BLOCK_SCOPE | HINT_UTF8;
+  /* Not HINT_UTF8: the text says itself that it is UTF-8, and bytes that the program evals are what they are. */
+  entry.op_targ = HINT_BLOCK_SCOPE;
   PL_op = (OP *)&entry;
   rpp_extend(1);
   *++PL_stack_sp = code;
@@ -130,6 +132,7 @@ enum ending sw_run_cell(const struct cell *cell, AV *values) {
   const I32 scopes = PL_scopestack_ix;
   const SSize_t mark = PL_stack_sp - PL_stack_base;
   running = cell;
+  last_file = cell->file;
   running_cv = NULL;
   no_memory = 0;
   sw_lexicals_offer();

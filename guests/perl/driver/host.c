@@ -15,6 +15,7 @@
 #undef stat
 #undef lstat
 #undef fstat
+#undef chdir
 
 #define NOT_HERE(declaration) \
   declaration {               \
@@ -73,6 +74,43 @@ static int with_permissions(int status, struct stat *result) {
 int sw_stat(const char *path, struct stat *result) { return with_permissions(stat(path, result), result); }
 int sw_lstat(const char *path, struct stat *result) { return with_permissions(lstat(path, result), result); }
 int sw_fstat(int descriptor, struct stat *result) { return with_permissions(fstat(descriptor, result), result); }
+
+/* The path without ".", ".." and doubled slashes, as an absolute one. Links are taken for folders. */
+static int plain_path(const char *path, char *plain, size_t room) {
+  size_t length = 0;
+  if (*path != '/') {
+    if (getcwd(plain, room) == NULL) return -1;
+    length = strlen(plain);
+    if (length == 1) length = 0;
+  }
+  while (*path != '\0') {
+    const size_t size = strcspn(path, "/");
+    if (size == 2 && path[0] == '.' && path[1] == '.') {
+      while (length > 0 && plain[--length] != '/') continue;
+    } else if (size > 0 && !(size == 1 && *path == '.')) {
+      if (length + size + 2 > room) {
+        errno = ENAMETOOLONG;
+        return -1;
+      }
+      plain[length++] = '/';
+      memcpy(plain + length, path, size);
+      length += size;
+    }
+    path += size + (path[size] == '/');
+  }
+  if (length == 0) plain[length++] = '/';
+  plain[length] = '\0';
+  return 0;
+}
+
+int sw_chdir(const char *path) {
+  char plain[4097];
+  if (*path == '\0') {
+    errno = ENOENT;
+    return -1;
+  }
+  return plain_path(path, plain, sizeof plain) != 0 ? -1 : chdir(plain);
+}
 
 int sw_chmod(const char *path, mode_t mode) {
   struct stat found;

@@ -114,6 +114,18 @@ static SV *read_code(struct reader *in) {
   return code;
 }
 
+/* Programs say -w in their first line, "#!/usr/bin/perl -w", which perl looks at although it was started otherwise. */
+static int wants_warnings(SV *code) {
+  dTHX;
+  const char *at = SvPVX(code);
+  const char *const end = SvEND(code);
+  if (end - at < 2 || at[0] != '#' || at[1] != '!') return 0;
+  const char *const line_end = memchr(at, '\n', (size_t)(end - at));
+  const size_t size = (size_t)((line_end == NULL ? end : line_end) - at);
+  const char *const name = memmem(at, size, "perl", 4);
+  return name != NULL && memmem(name, size - (size_t)(name - at), " -w", 3) != NULL;
+}
+
 static void set_arguments(struct reader *in, const char *file) {
   dTHX;
   const uint32_t count = read_number(in);
@@ -288,6 +300,7 @@ static void run(struct reader *in) {
   sw_protect(prepare, &preparation);
   if (!PL_errgv || SvROK(ERRSV) || SvTRUE_NN(ERRSV)) CLEAR_ERRSV();
   STATUS_ALL_SUCCESS;
+  if (wants_warnings(code)) PL_dowarn |= G_WARN_ON;
   const struct cell cell = {code, file};
   struct outcome outcome = {kReturned, newAV()};
   outcome.ending = sw_run_cell(&cell, outcome.values);

@@ -17,6 +17,9 @@
 /* Files. WASI keeps no permissions: ours are invented (0644, 0755), and chmod takes any. */
 int dup(int descriptor);
 int dup2(int from, int to);
+/* wasi-libc keeps ".." in the working folder's name, which then depends on folders that may go. */
+int sw_chdir(const char *path);
+#define chdir(path) sw_chdir(path)
 int sw_chmod(const char *path, mode_t mode);
 int sw_fchmod(int descriptor, mode_t mode);
 #define chmod(path, mode) sw_chmod(path, mode)

@@ -122,7 +122,7 @@ Result<void> PerlGuest::warm_up() {
     }
   }
   RunRequest failing;
-  failing.code = "sub fail { die {} } fail()";
+  failing.code = "my $fail = sub { die {} }; $fail->()";
   return evaluate(failing, "<warm>").ok() ? Result<void>()
                                           : Error{ErrorCode::kInternal, "no error can be shown", 0};
 }
