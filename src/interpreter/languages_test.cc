@@ -75,11 +75,11 @@ const std::map<std::string, Programs>& programs() {
         .add = "$n += 1",
         .add_fail = "$n += 1; die 'x'",
         .loop = "$n += 1; 1 while 1",
-        .ends = {},
+        .ends = "$n += 1; while (1) { eval { 1 while 1 } }",
         .random = "rand()",
         .write_fail = "for my $name (qw(a b)) { open(my $out, '>', \"/workspace/$name\") or die; print $out 'x'; "
                       "close $out } die 'x'",
-        .cwd = {},
+        .cwd = "use Cwd; print getcwd(), \"\\n\"",
         .open_tmp = "open(our $f, '>', '/tmp/f') or die $!; print $f 'one '; undef",
         .write_tmp = "print $f 'two'; close $f; open(my $in, '<', '/tmp/f'); print scalar(<$in>), \"\\n\""}},
   };
@@ -315,7 +315,7 @@ TEST_P(LanguagesTest, AKillAtAnyMomentLosesAtMostTheRunInFlight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, LanguagesTest, ::testing::Values("javascript", "python"),
+INSTANTIATE_TEST_SUITE_P(Languages, LanguagesTest, ::testing::Values("javascript", "perl", "python"),
                          [](const auto& param_info) { return param_info.param; });
 
 // --- what one language has and others have not
