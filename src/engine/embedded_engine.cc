@@ -38,7 +38,8 @@ EmbeddedEngine::EmbeddedEngine(const Environment& environment, std::unique_ptr<L
            .limits = {.fuel = 0,
                       .memory_bytes = about.memory_bytes_max,
                       .code_bytes = kCodeBytesMax,
-                      .request_bytes = EngineLimits{}.request_bytes}};
+                      // JSON escapes at most double the code of most programs, and stdin comes along.
+                      .request_bytes = 2 * kCodeBytesMax + (std::uint64_t{1} << 20)}};
 }
 
 Result<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::load(const Environment& environment,
