@@ -28,6 +28,7 @@
 
 namespace sw::engine {
 
+/// What a run may take, and how it is ended.
 struct BudgetOptions {
   RunLimits limits = {};
   /// Ends the run as a deadline does.
@@ -40,6 +41,7 @@ struct BudgetOptions {
   Cancellation* cancellation = nullptr;
 };
 
+/// What it took, and whether it was ended.
 struct Spent {
   StopReason reason = StopReason::kNone;  ///< why the run was asked to stop, if it was
   std::chrono::nanoseconds wall{};

@@ -33,7 +33,7 @@ struct EngineLimits {
   std::uint64_t request_bytes = 98'304;
 };
 
-struct EngineInfo {
+struct EngineInfo {         // the same for the engine's whole life
   std::string language;     ///< reported as `language`: "python"
   std::string engine_name;  ///< for people; reported as `engine`
   /// Identity of the exact engine: a snapshot is restored only into the build that took it.

@@ -21,7 +21,7 @@ namespace sw::engine {
 
 struct Environment;
 
-struct MachineOptions {
+struct MachineOptions {  // how a process sets its engines up
   /// Where packages, compiled code and images are kept; created, private to its user. Empty:
   /// $SANDBOX_WORKERS_CACHE, else $XDG_CACHE_HOME/sandbox-workers, else ~/.cache/sandbox-workers.
   std::filesystem::path cache_folder;

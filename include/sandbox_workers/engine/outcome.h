@@ -38,7 +38,7 @@ struct RunLimits {
   std::uint64_t result_bytes_max = std::uint64_t{1} << 20;
 };
 
-struct RunRequest {
+struct RunRequest {  // one program, or one cell of a session
   std::string code;
   /// By which of its names the caller calls the language, where that matters: "typescript" is JavaScript with
   /// types.
@@ -91,7 +91,7 @@ inline constexpr char kExecutionLimitError[] = "ExecutionLimitError";
 /// Name of the error when the guest crashed or the host could not go on.
 inline constexpr char kEngineError[] = "EngineError";
 
-enum class Ending : std::uint8_t {
+enum class Ending : std::uint8_t {  // how a run ended
   kCompleted,
   kGuestError,  ///< an uncaught error, or a syntax error
   kExited,      ///< exit was called; Outcome::exit_code
@@ -102,7 +102,7 @@ enum class Ending : std::uint8_t {
   kCrashed,    ///< the interpreter trapped
 };
 
-struct Usage {
+struct Usage {  // what a run took
   std::chrono::nanoseconds wall{};
   std::chrono::nanoseconds cpu{};
   std::uint64_t memory_bytes = 0;   ///< linear memory at the end, which never shrinks during a run
@@ -110,7 +110,7 @@ struct Usage {
   bool output_truncated = false;
 };
 
-struct Outcome {
+struct Outcome {  // what came of a run
   Ending ending = Ending::kCompleted;
   std::optional<Value> value;
   std::optional<GuestError> error;

@@ -28,7 +28,7 @@ class Stoppable {
   virtual void hard_stop() = 0;
 };
 
-enum class StopReason : std::uint8_t { kNone, kWallLimit, kCpuLimit, kCancelled };
+enum class StopReason : std::uint8_t { kNone, kWallLimit, kCpuLimit, kCancelled };  // why a run is asked to stop
 
 /// Thread-safe.
 class Watchdog {

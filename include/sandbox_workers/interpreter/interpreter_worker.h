@@ -34,7 +34,7 @@ class Clock;
 
 namespace sw::interpreter {
 
-struct RuntimeOptions {
+struct RuntimeOptions {  // how a Worker keeps its contexts
   /// Where contexts are kept (docs/data-folder.md); one process at a time. Empty: in memory, unless `storage` is
   /// given.
   std::filesystem::path storage_folder = {};

@@ -11,14 +11,14 @@
 
 namespace sw::interpreter {
 
-struct ResidencyLimits {
+struct ResidencyLimits {  // how much may stay in memory
   /// Memory of instances at rest, beyond what they share with their image.
   std::uint64_t bytes_max = std::uint64_t{1} << 30;
   /// Each takes an address range of 4 GiB and a few mappings, of which a process has 65530.
   std::size_t instances_max = 256;
 };
 
-struct ResidencyStats {
+struct ResidencyStats {       // how much is there now
   std::size_t instances = 0;  ///< at rest
   std::uint64_t bytes = 0;
   std::uint64_t evicted = 0;  ///< since the pool was made

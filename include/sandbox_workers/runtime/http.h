@@ -19,7 +19,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 /// The first header of that name.
 std::optional<std::string_view> find_header(const Headers& headers, std::string_view name);
 
-struct Request {
+struct Request {  // what a Worker is asked
   std::string method = "GET";
   std::string path = "/";  ///< without a query
   Headers headers = {};
@@ -27,7 +27,7 @@ struct Request {
   std::stop_token cancel = {};  ///< ends what the request started: nobody waits for the answer any more
 };
 
-struct Response {
+struct Response {  // what it answers
   int status = 200;
   Headers headers = {};
   std::string body = {};

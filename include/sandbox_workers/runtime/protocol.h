@@ -47,7 +47,7 @@ struct SnapshotInfo {
 /// Whose memory a run began with.
 enum class ContextState : std::uint8_t { kLive, kRestored, kFresh };
 
-struct ExecuteArgs {
+struct ExecuteArgs {  // a cell for a context
   std::string context_id;
   std::string code;
   EnvVars env;                  ///< merged already
@@ -61,7 +61,7 @@ struct ExecuteArgs {
   std::stop_token cancel;
 };
 
-struct ExecuteResponse {
+struct ExecuteResponse {  // what came of it
   engine::Outcome outcome;
   std::uint64_t executions = 0;  ///< of the context, this one included
   std::string cwd;

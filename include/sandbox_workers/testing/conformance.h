@@ -38,6 +38,7 @@ struct DefineAndUse {
   std::string expect_text;
 };
 
+/// A program that looks at its environment.
 struct EnvProgram {
   std::string code;  ///< its value is what the environment variable `name` holds; without one, anything else
   std::string name;
@@ -45,6 +46,7 @@ struct EnvProgram {
   std::string expect_text = "4711";  ///< how the value shows
 };
 
+/// Programs that change and show the current directory.
 struct CwdProgram {
   std::string enter;  ///< makes the folder /workspace/conformance and goes there
   std::string show;   ///< its value is the current directory
@@ -52,11 +54,13 @@ struct CwdProgram {
   std::string expect_text = "/workspace/conformance";
 };
 
+/// A program that writes a file.
 struct FilesProgram {
   std::string write;  ///< writes "content" and nothing else to `path`
   std::string path = "/workspace/conformance.txt";
 };
 
+/// The programs an engine is checked with.
 struct ConformancePrograms {
   ProgramAndValue simple;
   std::string error;  ///< raises what it does not catch, or is no program at all
@@ -91,6 +95,7 @@ struct CheckReport {
   const Error* violation = nullptr;
 };
 
+/// How the checks are run. All of it is optional.
 struct ConformanceOptions {
   /// Where contexts are stored; null: a new state.
   std::shared_ptr<TestState> state = nullptr;

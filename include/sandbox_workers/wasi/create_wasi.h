@@ -16,6 +16,7 @@
 
 namespace sw::wasi {
 
+/// What a guest sees.
 struct CreateWasiOptions {
   /// A zip archive (a standard library, say) whose members the guest reads below `archive_path`.
   std::optional<SharedBytes> archive = {};

@@ -19,7 +19,7 @@ inline constexpr std::size_t kNameBytesMax = 255;
 inline constexpr std::size_t kPathBytesMax = 4096;
 inline constexpr std::size_t kSymlinksFollowedMax = 40;
 
-struct TreeLimits {
+struct TreeLimits {                                         // what a tree may hold
   std::uint64_t file_bytes_max = std::uint64_t{256} << 20;  ///< past it EFBIG
   std::uint64_t tree_bytes_max = std::uint64_t{512} << 20;  ///< past it ENOSPC; holes count
   std::uint64_t entries_max = 100'000;                      ///< past it ENOSPC

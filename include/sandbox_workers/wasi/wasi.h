@@ -36,13 +36,13 @@ enum class OutputOverflow : std::uint8_t {
 /// the sandbox's. Hosts with several preopens refuse, for then "/" means nothing to the guest.
 enum class AbsoluteLinks : std::uint8_t { kAllow, kRefuse };
 
-struct WasiLimits {
+struct WasiLimits {  // of one run
   std::size_t open_files_max = 1024;
   std::uint64_t output_bytes_max = std::uint64_t{16} << 20;  ///< of stdout and stderr together
   OutputOverflow output_overflow = OutputOverflow::kDrop;
 };
 
-struct RunOptions {
+struct RunOptions {  // what one run gets
   std::vector<std::string> args = {};
   std::vector<std::string> env = {};  ///< "NAME=value"
   /// Mount 0, which the standard layout calls kWorkspaceMount, and those from 1 on. Missing or null: new and empty
@@ -59,7 +59,7 @@ struct RunOptions {
   std::int64_t monotonic_offset_ns = 0;  ///< added to the host's monotonic clock (kept over a restore)
 };
 
-struct WasiOptions {
+struct WasiOptions {  // what stays the same from run to run
   std::vector<Preopen> preopens = {{"/", "/"}};
   AbsoluteLinks absolute_links = AbsoluteLinks::kAllow;
   TreeLimits tmp_limits = {};

@@ -43,7 +43,7 @@ class Function<R(A...)> {
   std::size_t index_ = SIZE_MAX;
 };
 
-struct InstanceLimits {
+struct InstanceLimits {  // what a guest may take
   /// The linear memory cannot grow past this many bytes: memory.grow then returns -1 to the guest.
   std::uint64_t memory_bytes_max = std::uint64_t{512} << 20;
 };
@@ -78,7 +78,7 @@ enum class KeepVerdict : std::uint8_t {
   kHostFailed,  ///< the scan or the put-back failed
 };
 
-struct ResetStats {
+struct ResetStats {  // what came of `reset`
   KeepVerdict verdict = KeepVerdict::kNotKeepable;
   std::size_t pages_put_back = 0;
 };

@@ -51,7 +51,7 @@ Result<PreparedModule> prepare_module(BytesView wasm);
 /// Translates WebAssembly text to binary. For tests.
 Result<Bytes> wat_to_wasm(std::string_view text);
 
-struct ImportName {
+struct ImportName {  // what a module wants from its host
   std::string module;
   std::string name;
 };
