@@ -174,8 +174,9 @@ InterpreterServer::Refusal InterpreterServer::agree_on_count(Run& run) {
   std::string& note = run.response.note;
   if (here == known + 1) {
     auto taken_back = contexts_->take_back(run.args.context_id, run.row);
-    if (!taken_back.ok()) return runtime::error_body(taken_back.error());
-    if (*taken_back) {
+    const bool damaged = !taken_back.ok() && taken_back.error().code == ErrorCode::kCorrupt;
+    if (!taken_back.ok() && !damaged) return runtime::error_body(taken_back.error());
+    if (!damaged && *taken_back) {
       tenant_.drop(run.args.context_id);
       add(note, fmt::format("run {} was taken back, because its answer was lost", here));
       return std::nullopt;
