@@ -57,12 +57,15 @@ static void open_data(pTHX_ HV *stash, const char *at, const char *end) {
   if (own != gv && SvTYPE(own) != SVt_PVGV) gv_init(own, stash, "DATA", 4, 0);
   const char *const line_end = memchr(at, '\n', (size_t)(end - at));
   at = line_end == NULL ? end : line_end + 1;
-  SV *const rest = newSVpvn(at, (STRLEN)(end - at));
-  SV *const reference = newRV_noinc(rest);
+  /* As in a file, the handle is on the whole text, and stands where the data begin. */
+  const STRLEN rest = (STRLEN)(end - at);
+  SV *const text = newSVpvn(SvPVX(running->code), SvCUR(running->code));
+  SV *const reference = newRV_noinc(text);
   PerlIO *const file = PerlIO_openn(aTHX_ ":scalar", "r", -1, 0, 0, NULL, 1, (SV **)&reference);
   SvREFCNT_dec_NN(reference);
   if (file == NULL) return;
   PerlIO_binmode(aTHX_ file, '<', O_BINARY, ":utf8");
+  if (rest <= SvCUR(text)) PerlIO_seek(file, (Off_t)(SvCUR(text) - rest), SEEK_SET);
   IO *const io = GvIOn(own);
   if (IoIFP(io) != NULL) PerlIO_close(IoIFP(io));
   IoIFP(io) = file;
@@ -120,6 +123,9 @@ static int start(SV *code, SSize_t mark) {
     return 0;
   }
   sw_lexicals_keep(running_cv);
+  /* A program's CHECK and INIT blocks, which perl runs between compiling a main program and starting it. */
+  if (PL_checkav != NULL) call_list(PL_scopestack_ix, PL_checkav);
+  if (PL_initav != NULL) call_list(PL_scopestack_ix, PL_initav);
   PL_op = first;
   return 1;
 }

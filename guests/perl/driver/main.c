@@ -7,7 +7,7 @@
  *
  * A request lies in the buffer that sw_buffer gives: numbers of 32 bits, little-endian, and strings as a number of
  * bytes and the bytes:
- *   code, file name, count of arguments, arguments, count of environment entries, names and values in turn. */
+ *   code, file name, folder to go to (or nothing), count of arguments, arguments, count of environment entries, names and values in turn. */
 #define PERL_CORE
 #include "EXTERN.h"
 #include "perl.h"
@@ -184,10 +184,12 @@ static void renew_stdin(void) {
 struct preparation {
   struct reader *in;
   const char *file;
+  const char *folder;
 };
 
 static void prepare(void *argument) {
   struct preparation *const preparation = argument;
+  if (*preparation->folder != '\0') (void)chdir(preparation->folder); /* it may be gone */
   set_arguments(preparation->in, preparation->file);
   set_environment(preparation->in);
   renew_stdin();
@@ -284,16 +286,24 @@ static void send_answer(const struct outcome *outcome) {
   shrink(&shown);
 }
 
+static void copy_text(char *to, size_t room, const char *from, size_t size) {
+  if (size >= room) size = room - 1;
+  memcpy(to, from, size);
+  to[size] = '\0';
+}
+
 static void run(struct reader *in) {
   dTHX;
   size_t file_size;
   SV *const code = read_code(in);
   const char *const file_at = read_string(in, &file_size);
   char file[1024];
-  if (file_size >= sizeof file) file_size = sizeof file - 1;
-  memcpy(file, file_at, file_size);
-  file[file_size] = '\0';
-  struct preparation preparation = {in, file};
+  copy_text(file, sizeof file, file_at, file_size);
+  size_t folder_size;
+  const char *const folder_at = read_string(in, &folder_size);
+  char folder[4097];
+  copy_text(folder, sizeof folder, folder_at, folder_size);
+  struct preparation preparation = {in, file, folder};
   stopped = 0;
   sw_forget_death();
   if (cells == 0) PL_basetime = time(NULL);
@@ -397,6 +407,8 @@ int EXPORT(sw_boot)(size_t size) {
   environ = no_environment;
   hv_clear(GvHVn(PL_envgv));
   PL_signalhook = at_pending_signal;
+  /* The programs are still to come: it is not too late for their CHECK and INIT blocks. */
+  PL_main_start = NULL;
   sw_install_cell_hooks();
   set_up_streams();
   (void)chdir("/workspace");

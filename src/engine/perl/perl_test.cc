@@ -284,6 +284,22 @@ TEST(PerlSession, GivesEachCellItsOwnEnvironmentAndInput) {
   });
 }
 
+TEST(PerlSession, BeginsInTheFolderThatTheFirstCellIsGiven) {
+  on_guest_thread([] {
+    for (const auto& [wanted, begins] : {std::pair("/tmp", "/tmp"), std::pair("/nothing", "/workspace")}) {
+      Cells cells;
+      RunRequest request;
+      request.code = "use Cwd; chdir '/' if getcwd() eq '/tmp/x'; getcwd()";
+      request.cwd = wanted;
+      EXPECT_EQ(cells.execute(request).value->text, begins);
+      request.code = "mkdir '/tmp/x'; chdir '/tmp/x'; 1";
+      EXPECT_EQ(cells.execute(request).cwd, "/tmp/x");
+      request.code = "getcwd()";
+      EXPECT_EQ(cells.execute(request).value->text, "/tmp/x");
+    }
+  });
+}
+
 TEST(PerlSession, StartsItsClockWithTheFirstCell) {
   on_guest_thread([] {
     Cells cells;

@@ -22,11 +22,12 @@ void put_string(std::string& out, std::string_view text) {
 
 }  // namespace
 
-std::string cell_request(const RunRequest& request, std::string_view file_name) {
+std::string cell_request(const RunRequest& request, std::string_view file_name, bool fresh) {
   std::string out;
   out.reserve(request.code.size() + file_name.size() + 64);
   put_string(out, request.code);
   put_string(out, file_name);
+  put_string(out, fresh ? request.cwd : std::string());
   put_number(out, request.args.size());
   for (const std::string& argument : request.args) put_string(out, argument);
   put_number(out, request.env.size());

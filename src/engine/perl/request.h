@@ -12,7 +12,8 @@
 
 namespace sw::engine {
 
-std::string cell_request(const RunRequest& request, std::string_view file_name);
+/// `fresh`: the first cell after the image or a saved state, which goes to the request's folder.
+std::string cell_request(const RunRequest& request, std::string_view file_name, bool fresh);
 
 /// Perl source: boot.pl with the modules to import at hand.
 std::string boot_source(const Manifest& manifest);

@@ -14,14 +14,20 @@ TEST(PerlRequest, HoldsStringsWithTheirLengths) {
   request.code = "1";
   request.env = {{"K", "é"}};
   request.args = {"a", ""};
-  EXPECT_EQ(cell_request(request, "<cell 1>"),
+  request.cwd = "/d";
+  EXPECT_EQ(cell_request(request, "<cell 1>", true),
             "\x01\0\0\0"
             "1\x08\0\0\0<cell 1>"
+            "\x02\0\0\0/d"
             "\x02\0\0\0\x01\0\0\0a\0\0\0\0"
             "\x01\0\0\0\x01\0\0\0K\x02\0\0\0\xC3\xA9"s);
 }
 
-TEST(PerlRequest, MayHoldNothing) { EXPECT_EQ(cell_request(RunRequest{}, ""), std::string(16, '\0')); }
+TEST(PerlRequest, MayHoldNothing) {
+  RunRequest request;
+  request.cwd = "/d";
+  EXPECT_EQ(cell_request(request, "", false), std::string(20, '\0'));
+}
 
 TEST(PerlBoot, HasTheModulesBeforeTheDriver) {
   Manifest manifest;
