@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cli/completeness.h"
@@ -12,7 +13,6 @@
 #include "cli/repl.h"
 #include "cli/sandbox_command.h"
 #include "sandbox_workers/engine/all_languages.h"
-#include "storage/memory/memory_storage.h"
 
 namespace sw::cli {
 
@@ -30,17 +30,11 @@ fs::path history_file(const std::string& language) {
   return state / "sandbox-workers" / fmt::format("history-{}", language);
 }
 
-std::string_view memory_of(const interpreter::ContextRow& row) {
-  if (!row.saved_execution) return "not saved";
-  return row.stale() ? "stale" : "saved";
-}
-
 class SandboxTarget final : public ReplTarget {
  public:
-  SandboxTarget(std::shared_ptr<engine::Engine> engine, sandbox::EmbeddedSandbox& sandbox,
-                const ReplOptions& options)
+  SandboxTarget(std::shared_ptr<engine::Engine> engine, LocalSandbox& local, const ReplOptions& options)
       : engine_(std::move(engine)),
-        sandbox_(sandbox),
+        local_(local),
         completeness_(engine_),
         alias_(options.language),
         wall_max_(options.wall_max) {}
@@ -50,72 +44,75 @@ class SandboxTarget final : public ReplTarget {
 
   Result<Ran> run(const std::string& context, const std::string& code, std::stop_token stop,
                   wasi::OutputSink& output) override {
-    engine::RunRequest request;
-    request.code = code;
-    request.alias = alias_;
-    request.limits.wall_max = wall_max_;
-    request.limits.memory_bytes_max = engine_->info().limits.memory_bytes;
-    request.limits.output_bytes_max = 0;
-    request.limits.result_bytes_max = request.limits.memory_bytes_max;
-    request.cancel = std::move(stop);
-    SW_CHECK_OK(engine::validate(request));
-    Result<interpreter::ExecuteResult> result = Error{};
-    SW_CHECK_OK(engine_->on_guest_thread([&] { result = sandbox_.execute(engine_, context, request, output); }));
-    if (!result.ok()) return std::move(result).error();
-    return Ran{.outcome = std::move(result->outcome), .note = result->row.executions > 1 ? result->note : ""};
+    SW_TRY(const sandbox::ContextRecord known, local_.context(context, language()));
+    sandbox::Cell cell;
+    cell.code = code;
+    cell.alias = alias_;
+    cell.context_id = known.id;
+    cell.limits.wall_max = wall_max_;
+    cell.limits.memory_bytes_max = engine_->info().limits.memory_bytes;
+    cell.limits.output_bytes_max = 0;
+    cell.limits.result_bytes_max = cell.limits.memory_bytes_max;
+    cell.cancel = std::move(stop);
+    SW_TRY(sandbox::Ran ran, local_.run(cell, output));
+    return Ran{.outcome = std::move(ran.response.outcome),
+               .note = ran.context.executions > 1 ? ran.response.note : ""};
   }
 
   Result<std::vector<File>> files() override {
+    using Entries = std::vector<WorkspaceEntry>;
+    constexpr std::string_view kFolder = "/workspace";
+    SW_TRY(const Entries entries,
+           result_of(sandbox().with_files<Entries>(
+               sandbox::FileUse::kLook, "directory.list", kFolder,
+               [&](Workspace& workspace, std::uint64_t) { return workspace.list(kFolder, Depth::kAll); })));
     std::vector<File> files;
-    const wasi::TreeState state = wasi::TreeState::of(*sandbox_.workspace());
-    for (const auto& [path, entry] : state.entries()) {
-      if (path.empty()) continue;
-      files.push_back({.path = path,
-                       .bytes = entry.bytes.bytes.size(),
+    for (const WorkspaceEntry& entry : entries) {
+      files.push_back({.path = entry.path.substr(kFolder.size() + 1),
+                       .bytes = entry.size,
                        .is_folder = entry.type == wasi::FileType::kDirectory});
     }
+    std::ranges::sort(files, {}, &File::path);
     return files;
   }
 
   Result<std::vector<Context>> contexts() override {
-    SW_TRY(const auto entries, sandbox_.contexts());
+    SW_TRY(const auto records, result_of(sandbox().contexts()));
     std::vector<Context> contexts;
-    for (const sandbox::ContextEntry& entry : entries) {
-      contexts.push_back({.id = entry.id,
-                          .language = entry.language,
-                          .executions = entry.row.executions,
-                          .memory = std::string(memory_of(entry.row))});
+    for (const sandbox::ContextRecord& record : records) {
+      contexts.push_back({.id = record.id,
+                          .language = record.language,
+                          .executions = record.executions,
+                          .memory = std::string(memory_state(record))});
     }
     return contexts;
   }
 
   Result<void> fork(const std::string& context, const std::string& new_context) override {
-    SW_TRY(interpreter::Interpreter * interpreter, sandbox_.interpreter(engine_));
-    return interpreter->fork(context, new_context);
+    SW_TRY(const auto made, result_of(sandbox().fork(context, new_context)));
+    return {};
   }
   Result<void> undo(const std::string& context, std::uint32_t runs) override {
-    SW_TRY(interpreter::Interpreter * interpreter, sandbox_.interpreter(engine_));
-    return interpreter->undo(context, runs);
+    return result_of(sandbox().undo(context, runs));
   }
   Result<void> add_checkpoint(const std::string& context, const std::string& label) override {
-    SW_TRY(interpreter::Interpreter * interpreter, sandbox_.interpreter(engine_));
-    return interpreter->add_checkpoint(context, label);
+    return result_of(sandbox().add_checkpoint(context, label));
   }
   Result<void> restore_checkpoint(const std::string& context, const std::string& label) override {
-    SW_TRY(interpreter::Interpreter * interpreter, sandbox_.interpreter(engine_));
-    return interpreter->restore_checkpoint(context, label);
+    return result_of(sandbox().restore_checkpoint(context, label));
   }
   Result<std::vector<std::string>> checkpoints(const std::string& context) override {
-    SW_TRY(interpreter::Interpreter * interpreter, sandbox_.interpreter(engine_));
-    SW_TRY(const auto found, interpreter->checkpoints(context));
+    SW_TRY(const auto found, result_of(sandbox().checkpoints(context)));
     std::vector<std::string> labels;
-    for (const snapshot::CheckpointInfo& info : found) labels.push_back(info.label);
+    for (const sandbox::Checkpoint& checkpoint : found) labels.push_back(checkpoint.name);
     return labels;
   }
 
  private:
+  sandbox::Sandbox& sandbox() { return local_.sandbox(); }
+
   std::shared_ptr<engine::Engine> engine_;
-  sandbox::EmbeddedSandbox& sandbox_;
+  LocalSandbox& local_;
   Completeness completeness_;
   std::string alias_;
   std::chrono::nanoseconds wall_max_;
@@ -127,17 +124,14 @@ Result<int> repl_command(const ReplOptions& options) {
   SW_TRY(auto language, engine::find_language(options.language));
   SW_TRY(const auto machine, engine::Machine::create());
   SW_TRY(const auto engine, load_engine(*machine, std::move(language)));
-  storage::MemoryDisk disk;
-  OpenSandbox open;
+  std::unique_ptr<LocalSandbox> local;
   if (options.sandbox.empty()) {
-    SW_TRY(const storage::ObjectName name, sandbox::EmbeddedSandbox::object_name("repl"));
-    open.storage = storage::open_memory_storage(disk);
-    SW_TRY(open.object, open.storage->open(name, {}));
-    SW_TRY(open.sandbox, sandbox::EmbeddedSandbox::open(*open.object, machine->clocks()));
+    SW_TRY(local, LocalSandbox::in_memory("repl"));
   } else {
-    SW_TRY(open, open_sandbox(*machine, options.data_folder, options.sandbox));
+    SW_TRY(local, LocalSandbox::open(options.data_folder, options.sandbox));
   }
-  SandboxTarget target(engine, *open.sandbox, options);
+  SW_CHECK_OK(local->add_engine(engine));
+  SandboxTarget target(engine, *local, options);
   const auto lines = make_line_reader(history_file(engine->info().language));
   // At a prompt Ctrl-C is a key, while a cell runs it interrupts the cell; between the two it means nothing.
   if (lines->is_terminal()) ::signal(SIGINT, SIG_IGN);

@@ -14,8 +14,10 @@
 #include "cli/sandbox_command.h"
 #include "cli/terminal.h"
 #include "engine/result_json.h"
+#include "sandbox/names.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/runtime/answers.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 #include "wasi/host_folder.h"
 
@@ -120,14 +122,23 @@ Result<engine::Outcome> run_fresh(engine::Machine& machine, const std::shared_pt
 }
 
 /// A run in a context that goes on from the runs before it.
-Result<interpreter::ExecuteResult> run_in_sandbox(engine::Machine& machine,
-                                                  const std::shared_ptr<engine::Engine>& engine,
-                                                  const engine::RunRequest& request, const RunOptions& options,
-                                                  const std::string& context, wasi::OutputSink& sink) {
-  SW_TRY(const OpenSandbox open, open_sandbox(machine, options.data_folder, options.sandbox));
-  Result<interpreter::ExecuteResult> result = Error{ErrorCode::kInternal, "the run did not begin", 0};
-  SW_CHECK_OK(engine->on_guest_thread([&] { result = open.sandbox->execute(engine, context, request, sink); }));
-  return result;
+Result<sandbox::Ran> run_in_sandbox(const std::shared_ptr<engine::Engine>& engine, engine::RunRequest& request,
+                                    const RunOptions& options, wasi::OutputSink& sink) {
+  const std::string& language = engine->info().language;
+  SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
+  SW_CHECK_OK(local->add_engine(engine));
+  SW_TRY(const sandbox::ContextRecord context,
+         local->context(options.context.empty() ? language : options.context, language));
+  sandbox::Cell cell;
+  cell.code = request.code;
+  cell.alias = request.alias;
+  cell.context_id = context.id;
+  for (const auto& [name, value] : request.env) cell.env.insert_or_assign(name, value);
+  cell.stdin_data = request.stdin_data;
+  cell.args = request.args;
+  cell.limits = request.limits;
+  cell.cancel = request.cancel;
+  return local->run(cell, sink);
 }
 
 Result<void> check_sandbox_options(const RunOptions& options, const std::string& workspace_folder) {
@@ -140,15 +151,6 @@ Result<void> check_sandbox_options(const RunOptions& options, const std::string&
                  "a sandbox has a workspace of its own: --workspace does not go with it", 0};
   }
   return sandbox::check_sandbox_id(options.sandbox);
-}
-
-std::string_view origin_name(interpreter::Origin origin) {
-  switch (origin) {
-    case interpreter::Origin::kLive: return "live";
-    case interpreter::Origin::kRestored: return "restored";
-    case interpreter::Origin::kFresh: return "fresh";
-  }
-  return "";
 }
 
 /// "ts" of "a/b.ts".
@@ -223,16 +225,17 @@ Result<int> run_command(const RunOptions& options) {
   if (options.sandbox.empty()) {
     SW_TRY(outcome, run_fresh(*machine, engine, job.request, job.workspace_folder, sink));
   } else {
-    const std::string context = options.context.empty() ? engine->info().language : options.context;
-    SW_TRY(auto result, run_in_sandbox(*machine, engine, job.request, options, context, sink));
-    outcome = std::move(result.outcome);
-    report = engine::ContextReport{.id = context,
-                                   .cwd = result.row.cwd,
-                                   .executions = result.row.executions,
-                                   .state = std::string(origin_name(result.origin)),
-                                   .note = result.note,
-                                   .saved_bytes = std::nullopt};
-    if (result.saved) report->saved_bytes = result.saved->bytes_written;
+    SW_TRY(sandbox::Ran ran, run_in_sandbox(engine, job.request, options, sink));
+    outcome = std::move(ran.response.outcome);
+    report = engine::ContextReport{.id = ran.context.id,
+                                   .cwd = ran.context.cwd,
+                                   .executions = ran.context.executions,
+                                   .state = std::string(runtime::state_name(ran.response.state)),
+                                   .note = ran.response.note};
+    if (ran.response.snapshot_ms) {
+      report->saved_bytes = ran.response.snapshot_bytes_written;
+      report->snapshot_ms = ran.response.snapshot_ms;
+    }
   }
   interrupt.reset();
   if (options.json) {

@@ -7,84 +7,153 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "sandbox/names.h"
 #include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/interpreter/interpreter_worker.h"
 #include "storage/sqlite/sqlite_storage.h"
 
 namespace sw::cli {
 
 namespace {
 
-boost::json::object to_json(const sandbox::ContextEntry& entry) {
-  return {{"id", entry.id},
-          {"language", entry.language},
-          {"cwd", entry.row.cwd},
-          {"executions", entry.row.executions},
-          {"createdAt", entry.row.created_ms},
-          {"lastUsed", entry.row.last_used_ms},
-          {"saved", entry.row.saved_execution.has_value()},
-          {"stale", entry.row.stale()}};
+// For one person on one machine.
+constexpr std::size_t kContextsMax = 100;
+
+sandbox::SandboxOptions local_options() {
+  sandbox::SandboxOptions options;
+  options.files = wasi::TreeLimits{};
+  options.idle_ttl = std::chrono::milliseconds(0);
+  options.contexts_max = kContextsMax;
+  options.code_bytes_max = engine::kCodeBytesMax;
+  return options;
 }
 
-std::string_view state_of(const interpreter::ContextRow& row) {
-  if (!row.saved_execution) return "not saved";
-  return row.stale() ? "stale" : "saved";
+std::string binding_of(std::string_view language) {
+  std::string name(language);
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  return name;
+}
+
+boost::json::object to_json(const sandbox::ContextRecord& context) {
+  return {{"id", context.id},
+          {"language", context.language},
+          {"cwd", context.cwd},
+          {"executions", context.executions},
+          {"createdAt", context.created_ms},
+          {"lastUsed", context.last_used_ms},
+          {"saved", context.snapshot.has_value()},
+          {"stale", context.snapshot && context.snapshot->stale}};
 }
 
 constexpr const char* kRow = "{:<24} {:<12} {:>6}  {:<10} {}\n";
 
-Result<void> act(ContextAction action, const ContextOptions& options, interpreter::Interpreter& interpreter) {
+Result<void> act(ContextAction action, const ContextOptions& options, sandbox::Sandbox& sandbox) {
   switch (action) {
-    case ContextAction::kFork: return interpreter.fork(options.context, options.argument);
-    case ContextAction::kUndo: return interpreter.undo(options.context, options.runs);
-    case ContextAction::kCheckpoint: return interpreter.add_checkpoint(options.context, options.argument);
-    case ContextAction::kRestore: return interpreter.restore_checkpoint(options.context, options.argument);
-    case ContextAction::kDelete: return interpreter.delete_context(options.context);
+    case ContextAction::kFork: {
+      SW_TRY(const auto made, result_of(sandbox.fork(options.context, options.argument)));
+      return {};
+    }
+    case ContextAction::kUndo: return result_of(sandbox.undo(options.context, options.runs));
+    case ContextAction::kCheckpoint: return result_of(sandbox.add_checkpoint(options.context, options.argument));
+    case ContextAction::kRestore: return result_of(sandbox.restore_checkpoint(options.context, options.argument));
+    case ContextAction::kDelete: return result_of(sandbox.delete_context(options.context));
   }
   return {};
 }
 
 }  // namespace
 
-Result<OpenSandbox> open_sandbox(engine::Machine& machine, const std::filesystem::path& data_folder,
-                                 const std::string& id) {
-  SW_TRY(const storage::ObjectName name, sandbox::EmbeddedSandbox::object_name(id));
-  OpenSandbox open;
-  SW_TRY(open.storage, storage::open_sqlite_storage(data_folder, {}));
-  SW_TRY(open.object, open.storage->open(name, {}));
-  SW_TRY(open.sandbox, sandbox::EmbeddedSandbox::open(*open.object, machine.clocks()));
-  return open;
+// --- the sandbox
+
+Result<void> LocalSandbox::open_object(const std::string& id) {
+  SW_TRY(const storage::ObjectName name, sandbox::object_name(id));
+  SW_TRY(object_, storage_->open(name, sandbox::Sandbox::schema()));
+  sandbox_ = std::make_unique<sandbox::Sandbox>(*object_, bindings_, *clock_, local_options());
+  return {};
 }
 
+Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open(const std::filesystem::path& data_folder,
+                                                         const std::string& id) {
+  SW_CHECK_OK(sandbox::check_sandbox_id(id));
+  std::unique_ptr<LocalSandbox> local(new LocalSandbox());
+  SW_TRY(local->storage_, storage::open_sqlite_storage(data_folder, {}));
+  SW_CHECK_OK(local->open_object(id));
+  return local;
+}
+
+Result<std::unique_ptr<LocalSandbox>> LocalSandbox::in_memory(const std::string& id) {
+  std::unique_ptr<LocalSandbox> local(new LocalSandbox());
+  local->storage_ = storage::open_memory_storage(local->memory_);
+  SW_CHECK_OK(local->open_object(id));
+  return local;
+}
+
+Result<void> LocalSandbox::add_engine(std::shared_ptr<engine::Engine> engine) {
+  const std::string name = binding_of(engine->info().language);
+  interpreter::RuntimeOptions options;
+  options.storage = storage_.get();
+  options.clock = clock_.get();
+  options.idle_ttl = std::chrono::milliseconds(0);
+  options.contexts_max = kContextsMax;
+  SW_TRY(bindings_[name], interpreter::define_interpreter_runtime(std::move(engine), options));
+  return {};
+}
+
+Result<sandbox::ContextRecord> LocalSandbox::context(const std::string& id, const std::string& language) {
+  const auto known = sandbox_->context(id);
+  if (known.ok() && known->language != language) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the context '{}' is in {}, not in {}", id, known->language, language), 0};
+  }
+  if (known.ok()) return *known;
+  if (known.error().body.code != "CONTEXT_NOT_FOUND") return sandbox::to_error(known.error());
+  return result_of(sandbox_->create_context({.binding = binding_of(language), .id = id, .env = {}}));
+}
+
+Result<sandbox::Ran> LocalSandbox::run(const sandbox::Cell& cell, wasi::OutputSink& output) {
+  auto answer = sandbox_->execute(cell, output);
+  if (!answer.ok()) return sandbox::to_error(answer.error());
+  if (auto* ran = std::get_if<sandbox::Ran>(&*answer)) return std::move(*ran);
+  return Error{ErrorCode::kInternal, "the run was not in a context", 0};
+}
+
+std::string_view memory_state(const sandbox::ContextRecord& context) {
+  if (!context.snapshot) return "not saved";
+  return context.snapshot->stale ? "stale" : "saved";
+}
+
+// --- the commands
+
 Result<int> contexts_command(const ContextOptions& options, bool json) {
-  SW_TRY(const auto machine, engine::Machine::create());
-  SW_TRY(const OpenSandbox open, open_sandbox(*machine, options.data_folder, options.sandbox));
-  SW_TRY(const auto contexts, open.sandbox->contexts());
+  SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
+  SW_TRY(const auto contexts, result_of(local->sandbox().contexts()));
   if (json) {
     boost::json::array list;
-    for (const sandbox::ContextEntry& entry : contexts) list.push_back(to_json(entry));
+    for (const sandbox::ContextRecord& context : contexts) list.push_back(to_json(context));
     fmt::print("{}\n", boost::json::serialize(list));
     return 0;
   }
   fmt::print(kRow, "CONTEXT", "LANGUAGE", "RUNS", "MEMORY", "FOLDER");
-  for (const sandbox::ContextEntry& entry : contexts) {
-    fmt::print(kRow, entry.id, entry.language, entry.row.executions, state_of(entry.row), entry.row.cwd);
+  for (const sandbox::ContextRecord& context : contexts) {
+    fmt::print(kRow, context.id, context.language, context.executions, memory_state(context), context.cwd);
   }
   return 0;
 }
 
 Result<int> context_command(ContextAction action, const ContextOptions& options) {
-  SW_TRY(const auto machine, engine::Machine::create());
-  SW_TRY(const OpenSandbox open, open_sandbox(*machine, options.data_folder, options.sandbox));
-  SW_TRY(const auto contexts, open.sandbox->contexts());
-  const auto found = std::ranges::find(contexts, options.context, &sandbox::ContextEntry::id);
-  if (found == contexts.end()) {
+  SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
+  const auto found = local->sandbox().context(options.context);
+  if (!found.ok() && found.error().body.code == "CONTEXT_NOT_FOUND") {
     return Error{ErrorCode::kNotFound,
                  fmt::format("the sandbox '{}' has no context '{}'", options.sandbox, options.context), 0};
   }
-  SW_TRY(auto language, engine::find_language(found->language));
-  SW_TRY(const auto engine, load_engine(*machine, std::move(language)));
-  SW_TRY(interpreter::Interpreter * interpreter, open.sandbox->interpreter(engine));
-  SW_CHECK_OK(act(action, options, *interpreter));
+  SW_TRY(const sandbox::ContextRecord context, result_of(found));
+  SW_TRY(const auto machine, engine::Machine::create());
+  SW_TRY(auto language, engine::find_language(context.language));
+  SW_TRY(auto engine, load_engine(*machine, std::move(language)));
+  SW_CHECK_OK(local->add_engine(std::move(engine)));
+  SW_CHECK_OK(act(action, options, local->sandbox()));
   return 0;
 }
 

@@ -8,22 +8,57 @@
 #include <string>
 
 #include "cli/load_engine.h"
-#include "sandbox/embedded_sandbox.h"
+#include "object/clock.h"
+#include "sandbox/sandbox.h"
 #include "sandbox_workers/base/result.h"
+#include "storage/memory/memory_storage.h"
 #include "storage/storage.h"
 
 namespace sw::cli {
 
-/// A sandbox of a data folder, and what it stands on.
-struct OpenSandbox {
-  std::unique_ptr<storage::Storage> storage;
-  std::unique_ptr<storage::ObjectStorage> object;
-  std::unique_ptr<sandbox::EmbeddedSandbox> sandbox;
+/// A sandbox, its Interpreters, and what they stand on. Nothing in it expires, and limits are those of this
+/// machine rather than of a server.
+class LocalSandbox {
+ public:
+  /// In a data folder. Errors: kUnavailable while another process uses it.
+  static Result<std::unique_ptr<LocalSandbox>> open(const std::filesystem::path& data_folder,
+                                                    const std::string& id);
+  /// One that ends with this object.
+  static Result<std::unique_ptr<LocalSandbox>> in_memory(const std::string& id);
+
+  /// Contexts can be made and used in the engine's language from now on.
+  Result<void> add_engine(std::shared_ptr<engine::Engine> engine);
+
+  sandbox::Sandbox& sandbox() { return *sandbox_; }
+
+  /// The context of that name, made if it is new. Errors: kInvalidArgument for one in another language.
+  Result<sandbox::ContextRecord> context(const std::string& id, const std::string& language);
+  Result<sandbox::Ran> run(const sandbox::Cell& cell, wasi::OutputSink& output);
+
+ private:
+  LocalSandbox() = default;
+  Result<void> open_object(const std::string& id);
+
+  storage::MemoryDisk memory_;
+  std::unique_ptr<storage::Storage> storage_;
+  std::unique_ptr<object::Clock> clock_ = object::make_system_clock();
+  runtime::Bindings bindings_;
+  std::unique_ptr<storage::ObjectStorage> object_;
+  std::unique_ptr<sandbox::Sandbox> sandbox_;
 };
 
-/// Errors: kUnavailable while another process uses the folder.
-Result<OpenSandbox> open_sandbox(engine::Machine& machine, const std::filesystem::path& data_folder,
-                                 const std::string& id);
+/// What a sandbox answers, for those who know Errors only.
+template <class T>
+Result<T> result_of(sandbox::Answer<T> answer) {
+  if (answer.ok()) return *std::move(answer);
+  return sandbox::to_error(answer.error());
+}
+inline Result<void> result_of(const sandbox::Answer<Done>& answer) {
+  return answer.ok() ? Result<void>() : sandbox::to_error(answer.error());
+}
+
+/// "saved", "stale", "not saved"
+std::string_view memory_state(const sandbox::ContextRecord& context);
 
 enum class ContextAction : std::uint8_t { kFork, kUndo, kCheckpoint, kRestore, kDelete };
 

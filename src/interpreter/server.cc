@@ -268,6 +268,7 @@ InterpreterServer::Refusal InterpreterServer::ensure_instance(Run& run) {
 void InterpreterServer::execute(Run& run) {
   engine::RunRequest request;
   request.code = run.args.code;
+  request.alias = run.args.alias;
   request.env = run.args.env;
   request.args = run.args.args;
   request.stdin_data = run.args.stdin_data;

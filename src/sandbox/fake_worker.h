@@ -131,7 +131,7 @@ class FakeWorker final : public runtime::Worker {
       return runtime::json_response(201, {{"id", other}, {"cwd", "/workspace"}});
     }
     if (request.method == "GET") {
-      return runtime::json_response(200, {{"checkpoints", boost::json::array{{{"name", "a"}}}}});
+      return runtime::json_response(200, {{"checkpoints", boost::json::array{{{"name", "a"}, {"takenAt", 5}}}}});
     }
     return runtime::json_response(200, {{"success", true}, {"executions", interpreter.executions[id]}});
   }

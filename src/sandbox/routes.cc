@@ -76,8 +76,7 @@ Answer<EnvChanges> env_field(const json::object& object, bool null_allowed) {
 /// What came, taken apart.
 class Routes {
  public:
-  Routes(Sandbox& sandbox, const runtime::Request& request, std::stop_token cancel)
-      : sandbox_(sandbox), request_(request), cancel_(std::move(cancel)) {}
+  Routes(Sandbox& sandbox, const runtime::Request& request) : sandbox_(sandbox), request_(request) {}
 
   runtime::Response answer() {
     auto response = dispatch();
@@ -120,8 +119,7 @@ class Routes {
     if (method == "POST" && what == "restore") return named(id, &Sandbox::restore_checkpoint);
     if (method == "POST" && what == "checkpoints") return named(id, &Sandbox::add_checkpoint);
     if (method == "GET" && what == "checkpoints") {
-      SW_TRY(const json::value list, sandbox_.checkpoints(id));
-      return runtime::json_response(200, list);
+      return checkpoints(id);
     }
     constexpr std::string_view kOne = "checkpoints/";
     if (method == "DELETE" && what.starts_with(kOne) && what.size() > kOne.size()) {
@@ -203,7 +201,7 @@ class Routes {
     SW_TRY(cell.context_id, optional_text(object, "contextId", "contextId must be a non-empty string"));
     SW_TRY(cell.binding, optional_text(object, "binding", "binding must be a non-empty string"));
     cell.limits = sandbox_.options_.run_limits;
-    cell.cancel = cancel_;
+    cell.cancel = request_.cancel;
     wasi::BufferSink output;
     SW_TRY(RunAnswer answer, sandbox_.execute(cell, output));
     if (auto* relayed = std::get_if<runtime::Response>(&answer)) return std::move(*relayed);
@@ -266,6 +264,13 @@ class Routes {
     return done(sandbox_.undo(id, runs));
   }
 
+  Handled checkpoints(const std::string& id) {
+    SW_TRY(const auto known, sandbox_.checkpoints(id));
+    json::array list;
+    for (const Checkpoint& one : known) list.push_back({{"name", one.name}, {"takenAt", one.taken_at_ms}});
+    return runtime::json_response(200, json::object{{"checkpoints", std::move(list)}});
+  }
+
   Handled named(const std::string& id, Answer<Done> (Sandbox::*act)(std::string_view, std::string_view)) {
     SW_TRY(const json::object object, body());
     SW_TRY(const std::string name, required_text(object, "name", "name must be a non-empty string"));
@@ -279,11 +284,8 @@ class Routes {
 
   Sandbox& sandbox_;
   const runtime::Request& request_;
-  const std::stop_token cancel_;
 };
 
-runtime::Response Sandbox::fetch(const runtime::Request& request, std::stop_token cancel) {
-  return Routes(*this, request, std::move(cancel)).answer();
-}
+runtime::Response Sandbox::fetch(const runtime::Request& request) { return Routes(*this, request).answer(); }
 
 }  // namespace sw::sandbox

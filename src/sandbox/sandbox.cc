@@ -313,6 +313,7 @@ Answer<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::Outp
   runtime::ExecuteArgs args;
   args.context_id = context.id;
   args.code = cell.code;
+  args.alias = cell.alias;
   const Env env = merged_env(&context, cell.env);
   args.env.assign(env.begin(), env.end());
   args.executions_known = context.interpreter_executions;
@@ -471,11 +472,21 @@ Answer<Done> Sandbox::remove_checkpoint(std::string_view id, std::string_view na
   return store({.used = true});
 }
 
-Answer<json::value> Sandbox::checkpoints(std::string_view id) {
+Answer<std::vector<Checkpoint>> Sandbox::checkpoints(std::string_view id) {
   SW_TRY(const ContextRecord* const context, find(id));
-  SW_TRY(json::value said, ask(*context, "GET", "/checkpoints", nullptr));
+  SW_TRY(const json::value said, ask(*context, "GET", "/checkpoints", nullptr));
+  std::vector<Checkpoint> checkpoints;
+  try {
+    for (const json::value& item : said.at("checkpoints").as_array()) {
+      checkpoints.push_back({.name = json::value_to<std::string>(item.at("name")),
+                             .taken_at_ms = item.at("takenAt").to_number<std::int64_t>()});
+    }
+  } catch (const std::exception&) {
+    return Failure{.body = runtime::internal_error(
+                       fmt::format("Binding '{}' returned an invalid answer", context->binding), 502)};
+  }
   SW_CHECK_OK(store({.used = true}));
-  return said;
+  return checkpoints;
 }
 
 // --- the rest

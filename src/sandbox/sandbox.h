@@ -48,6 +48,8 @@ struct NewContext {
 
 struct Cell {
   std::string code;
+  /// By which of its names the caller calls the language, where that matters.
+  std::string alias;
   /// The context to run in. Wins over the binding.
   std::optional<std::string> context_id;
   /// Its oldest context, made if there is none. A binding without contexts runs the cell once and forgets it.
@@ -64,6 +66,12 @@ struct Ran {
   runtime::ExecuteResponse response;
   std::optional<std::int64_t> expires_at_ms;  ///< when the sandbox is destroyed if nobody uses it; absent: never
 };
+/// A state of a context's memory that is kept under a name.
+struct Checkpoint {
+  std::string name;
+  std::int64_t taken_at_ms = 0;
+};
+
 /// Of a binding without contexts: its Worker's answer to POST /execute.
 using RunAnswer = std::variant<Ran, runtime::Response>;
 
@@ -94,8 +102,8 @@ class Sandbox {
   /// When it came into being; 0 before its first use.
   std::int64_t created_ms() const { return record_ ? record_->created_ms : 0; }
 
-  /// Every route of the protocol. `cancel` ends a run early.
-  runtime::Response fetch(const runtime::Request& request, std::stop_token cancel = {});
+  /// Every route of the protocol. The request's `cancel` ends a run early.
+  runtime::Response fetch(const runtime::Request& request);
 
   // --- contexts
 
@@ -117,8 +125,7 @@ class Sandbox {
   Answer<Done> add_checkpoint(std::string_view id, std::string_view name);
   Answer<Done> restore_checkpoint(std::string_view id, std::string_view name);
   Answer<Done> remove_checkpoint(std::string_view id, std::string_view name);
-  /// What the Interpreter says of them: `{ "checkpoints": [{ "name", … }] }`.
-  Answer<boost::json::value> checkpoints(std::string_view id);
+  Answer<std::vector<Checkpoint>> checkpoints(std::string_view id);
 
   // --- the rest
 

@@ -64,9 +64,10 @@ std::shared_ptr<object::Call> Sandboxes::send(runtime::Request request,
   }
   const auto exchange = std::make_shared<Exchange>();  // shared by the message and its reply
   exchange->request = std::move(request);
+  exchange->request.cancel = exchange->stop.get_token();
   object::Message message = [exchange](object::Object& object) {
     std::function<void(Sandbox&)> body = [exchange](Sandbox& sandbox) {
-      exchange->response = sandbox.fetch(exchange->request, exchange->stop.get_token());
+      exchange->response = sandbox.fetch(exchange->request);
     };
     std::function<void()> on_cancel = [exchange] { exchange->stop.request_stop(); };
     return static_cast<SandboxObject&>(object).use(std::move(body), std::move(on_cancel));
