@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kTimeMax{2};
 }  // namespace
 
 Completeness::Completeness(std::shared_ptr<engine::Engine> engine) : engine_(std::move(engine)) {
-  const std::string begin = fmt::format("{}/complete.", engine_->info().language);
+  const std::string begin = fmt::format("engines/{}/complete.", engine_->info().language);
   for (const engine::EmbeddedFile& file : engine::embedded_files()) {
     if (file.path.starts_with(begin)) program_ = file.content;
   }

@@ -40,4 +40,11 @@ InterruptScope::~InterruptScope() {
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
+SignalFreeThreads::SignalFreeThreads() : before_() {
+  const sigset_t set = taken_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+}
+
+SignalFreeThreads::~SignalFreeThreads() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 }  // namespace sw::cli

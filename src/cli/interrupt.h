@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <signal.h>
+
 #include <stop_token>
 #include <thread>
 
@@ -22,6 +24,19 @@ class InterruptScope {
  private:
   std::stop_source source_;
   std::thread waiter_;
+};
+
+/// Threads made while it lives, and those that they make, never take these signals: an InterruptScope that is made
+/// later gets them all.
+class SignalFreeThreads {
+ public:
+  SignalFreeThreads();
+  ~SignalFreeThreads();
+  SignalFreeThreads(const SignalFreeThreads&) = delete;
+  SignalFreeThreads& operator=(const SignalFreeThreads&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 }  // namespace sw::cli

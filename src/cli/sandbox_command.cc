@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "cli/interrupt.h"
 #include "sandbox/names.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/interpreter/interpreter_worker.h"
@@ -76,6 +77,7 @@ Result<void> LocalSandbox::open_object(const std::string& id) {
 Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open(const std::filesystem::path& data_folder,
                                                          const std::string& id) {
   SW_CHECK_OK(sandbox::check_sandbox_id(id));
+  const SignalFreeThreads signals;
   std::unique_ptr<LocalSandbox> local(new LocalSandbox());
   SW_TRY(local->storage_, storage::open_sqlite_storage(data_folder, {}));
   SW_CHECK_OK(local->open_object(id));
@@ -83,6 +85,7 @@ Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open(const std::filesystem::
 }
 
 Result<std::unique_ptr<LocalSandbox>> LocalSandbox::in_memory(const std::string& id) {
+  const SignalFreeThreads signals;
   std::unique_ptr<LocalSandbox> local(new LocalSandbox());
   local->storage_ = storage::open_memory_storage(local->memory_);
   SW_CHECK_OK(local->open_object(id));
@@ -90,6 +93,7 @@ Result<std::unique_ptr<LocalSandbox>> LocalSandbox::in_memory(const std::string&
 }
 
 Result<void> LocalSandbox::add_engine(std::shared_ptr<engine::Engine> engine) {
+  const SignalFreeThreads signals;
   const std::string name = binding_of(engine->info().language);
   interpreter::RuntimeOptions options;
   options.storage = storage_.get();
