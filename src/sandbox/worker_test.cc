@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A sandbox over a true runtime Worker: files here, memory there.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "interpreter/fake_engine.h"
+#include "object/clock.h"
+#include "sandbox/names.h"
+#include "sandbox/sandbox.h"
+#include "sandbox_workers/interpreter/interpreter_worker.h"
+#include "storage/memory/memory_storage.h"
+
+namespace sw::sandbox {
+namespace {
+
+namespace json = boost::json;
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+struct WorkerTest : ::testing::Test {
+  std::shared_ptr<runtime::Worker> worker =
+      interpreter::define_interpreter_runtime(std::make_shared<interpreter::FakeEngine>()).value();
+  runtime::Bindings bindings{{"FAKE", worker}};
+  std::unique_ptr<object::Clock> clock = object::make_system_clock();
+  storage::MemoryDisk disk;
+  std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
+  std::unique_ptr<storage::ObjectStorage> object =
+      storage->open(object_name("demo").value(), Sandbox::schema()).value();
+  Sandbox sandbox{*object, bindings, *clock, {}};
+
+  json::value request(std::string method, std::string path, const json::value& body) {
+    const auto response = sandbox.fetch({.method = std::move(method),
+                                         .path = std::move(path),
+                                         .headers = {{"x-sandbox-id", "demo"}},
+                                         .body = body.is_null() ? "" : json::serialize(body)});
+    return json::parse(response.body);
+  }
+  json::value run(const json::value& op) {
+    return request("POST", "/execute", {{"binding", "FAKE"}, {"code", json::serialize(op)}});
+  }
+  /// The counter after a run.
+  static std::string count(const json::value& answer) {
+    return std::string(answer.at_pointer("/results/0/text").as_string());
+  }
+  std::string context() { return std::string(request("GET", "/contexts", nullptr).at_pointer("/contexts/0/id").as_string()); }
+  json::value read(const char* path) { return request("POST", "/files", {{"op", "read"}, {"path", path}}); }
+};
+
+TEST_F(WorkerTest, MemoryIsKeptThereAndFilesAreKeptHere) {
+  EXPECT_EQ(count(run({{"op", "inc"}})), "1");
+  const json::value wrote = run({{"op", "write"}, {"path", "/workspace/f"}, {"content", "by the run"}});
+  EXPECT_EQ(wrote.at("executionCount"), 2);
+  EXPECT_EQ(wrote.at_pointer("/context/state"), "live");
+  EXPECT_EQ(read("f").at("content"), "by the run");
+  EXPECT_EQ(count(run({{"op", "inc"}})), "2");
+}
+
+TEST_F(WorkerTest, ARunWhoseFilesWereLostIsTakenBackFromMemory) {
+  EXPECT_EQ(count(run({{"op", "inc"}})), "1");
+  disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
+  EXPECT_EQ(run({{"op", "inc"}}).at("code"), "INTERNAL_ERROR");
+  disk.fail_commits(std::nullopt);
+  const json::value next = run({{"op", "read"}});
+  EXPECT_EQ(count(next), "1");
+  EXPECT_EQ(next.at("executionCount"), 2);
+  EXPECT_THAT(std::string(next.at_pointer("/context/note").as_string()), HasSubstr("taken back"));
+  EXPECT_FALSE(run({{"op", "read"}}).at("context").as_object().contains("note")) << "said once";
+}
+
+TEST_F(WorkerTest, VersionsGoThroughToTheInterpreter) {
+  run({{"op", "inc"}});
+  const std::string path = "/contexts/" + context();
+  EXPECT_TRUE(request("POST", path + "/checkpoints", {{"name", "one"}}).at("success").as_bool());
+  run({{"op", "inc"}});
+  EXPECT_EQ(request("POST", path + "/fork", {{"id", "twin"}}).at("id"), "twin");
+  run({{"op", "inc"}});
+  EXPECT_TRUE(request("POST", path + "/undo", {{"runs", 1}}).at("success").as_bool());
+  EXPECT_EQ(count(run({{"op", "read"}})), "2");
+  EXPECT_THAT(request("GET", path + "/checkpoints", nullptr).at("checkpoints").as_array(), SizeIs(1));
+  EXPECT_TRUE(request("POST", path + "/restore", {{"name", "one"}}).at("success").as_bool());
+  EXPECT_EQ(count(run({{"op", "read"}})), "1");
+  const json::value twin = request("POST", "/execute", {{"contextId", "twin"}, {"code", R"({"op":"inc"})"}});
+  EXPECT_EQ(count(twin), "3");
+}
+
+TEST_F(WorkerTest, DestroyingReachesTheInterpreter) {
+  run({{"op", "inc"}});
+  EXPECT_TRUE(request("DELETE", "/", nullptr).at("success").as_bool());
+  EXPECT_EQ(count(run({{"op", "inc"}})), "1");
+}
+
+}  // namespace
+}  // namespace sw::sandbox
