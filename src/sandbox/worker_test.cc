@@ -48,7 +48,9 @@ struct WorkerTest : ::testing::Test {
   static std::string count(const json::value& answer) {
     return std::string(answer.at_pointer("/results/0/text").as_string());
   }
-  std::string context() { return std::string(request("GET", "/contexts", nullptr).at_pointer("/contexts/0/id").as_string()); }
+  std::string context() {
+    return std::string(request("GET", "/contexts", nullptr).at_pointer("/contexts/0/id").as_string());
+  }
   json::value read(const char* path) { return request("POST", "/files", {{"op", "read"}, {"path", path}}); }
 };
 
