@@ -109,6 +109,7 @@ struct ContextArguments {
   sw::cli::ContextOptions options;
   bool json = false;
   CLI::App* list = nullptr;
+  CLI::App* snapshots = nullptr;
   std::vector<std::pair<CLI::App*, sw::cli::ContextAction>> actions;
 };
 
@@ -122,6 +123,9 @@ void add_context_commands(CLI::App& app, ContextArguments& arguments) {
   arguments.list = app.add_subcommand("contexts", "List the contexts of a sandbox");
   common(arguments.list);
   arguments.list->add_flag("--json", arguments.json, "As JSON");
+  arguments.snapshots = app.add_subcommand("snapshots", "Show what is stored of the contexts' memory");
+  common(arguments.snapshots);
+  arguments.snapshots->add_flag("--json", arguments.json, "As JSON");
   CLI::App* group = app.add_subcommand("context", "Fork, undo, mark or delete a context of a sandbox");
   group->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, sw::cli::ContextAction action, const char* argument) {
@@ -189,6 +193,9 @@ int run_program(int argc, char** argv) {
   if (conformance_app->parsed()) return report(sw::cli::conformance_command(conformance_languages));
   if (context_arguments.list->parsed()) {
     return report(sw::cli::contexts_command(context_arguments.options, context_arguments.json));
+  }
+  if (context_arguments.snapshots->parsed()) {
+    return report(sw::cli::snapshots_command(context_arguments.options, context_arguments.json));
   }
   for (const auto& [command, action] : context_arguments.actions) {
     if (command->parsed()) return report(sw::cli::context_command(action, context_arguments.options));

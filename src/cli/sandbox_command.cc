@@ -3,14 +3,19 @@
 #include "cli/sandbox_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <set>
 
 #include "cli/interrupt.h"
+#include "cli/units.h"
+#include "runtime/messages.h"
 #include "sandbox/names.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/interpreter/interpreter_worker.h"
+#include "sandbox_workers/runtime/answers.h"
 #include "storage/sqlite/sqlite_storage.h"
 
 namespace sw::cli {
@@ -48,6 +53,20 @@ boost::json::object to_json(const sandbox::ContextRecord& context) {
 }
 
 constexpr const char* kRow = "{:<24} {:<12} {:>6}  {:<10} {}\n";
+
+constexpr const char* kSnapshotRow = "{:<24} {:<12} {:<10} {:>9} {:>9}  {:<24}  {}\n";
+
+boost::json::object snapshot_json(const sandbox::ContextRecord& context,
+                                  const std::vector<sandbox::Checkpoint>& checkpoints) {
+  boost::json::array names;
+  for (const sandbox::Checkpoint& checkpoint : checkpoints) {
+    names.push_back({{"name", checkpoint.name}, {"takenAt", checkpoint.taken_at_ms}});
+  }
+  return {{"context", context.id},
+          {"language", context.language},
+          {"snapshot", context.snapshot ? boost::json::value(runtime::to_json(*context.snapshot)) : nullptr},
+          {"checkpoints", std::move(names)}};
+}
 
 Result<void> act(ContextAction action, const ContextOptions& options, sandbox::Sandbox& sandbox) {
   switch (action) {
@@ -142,6 +161,37 @@ Result<int> contexts_command(const ContextOptions& options, bool json) {
   for (const sandbox::ContextRecord& context : contexts) {
     fmt::print(kRow, context.id, context.language, context.executions, memory_state(context), context.cwd);
   }
+  return 0;
+}
+
+Result<int> snapshots_command(const ContextOptions& options, bool json) {
+  SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
+  SW_TRY(const auto contexts, result_of(local->sandbox().contexts()));
+  SW_TRY(const auto machine, engine::Machine::create());
+  std::set<std::string> loaded;
+  boost::json::array list;
+  if (!json) fmt::print(kSnapshotRow, "CONTEXT", "LANGUAGE", "MEMORY", "DIFFERS", "STORED", "TAKEN", "CHECKPOINTS");
+  for (const sandbox::ContextRecord& context : contexts) {
+    // Checkpoints are the Interpreter's, and that comes with its engine.
+    if (loaded.insert(context.language).second) {
+      SW_TRY(auto language, engine::find_language(context.language));
+      SW_TRY(auto engine, load_engine(*machine, std::move(language)));
+      SW_CHECK_OK(local->add_engine(std::move(engine)));
+    }
+    SW_TRY(const auto checkpoints, result_of(local->sandbox().checkpoints(context.id)));
+    if (json) {
+      list.push_back(snapshot_json(context, checkpoints));
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const sandbox::Checkpoint& checkpoint : checkpoints) names.push_back(checkpoint.name);
+    const auto& snapshot = context.snapshot;
+    fmt::print(kSnapshotRow, context.id, context.language, memory_state(context),
+               snapshot ? show_bytes(snapshot->bytes) : "-", snapshot ? show_bytes(snapshot->stored_bytes) : "-",
+               snapshot ? runtime::iso_time(snapshot->taken_at_ms) : "-",
+               names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", ")));
+  }
+  if (json) fmt::print("{}\n", boost::json::serialize(list));
   return 0;
 }
 

@@ -73,6 +73,9 @@ struct ContextOptions {
 /// Lists the contexts of a sandbox.
 Result<int> contexts_command(const ContextOptions& options, bool json);
 
+/// Shows what is stored of the contexts' memory, and under which names.
+Result<int> snapshots_command(const ContextOptions& options, bool json);
+
 Result<int> context_command(ContextAction action, const ContextOptions& options);
 
 }  // namespace sw::cli

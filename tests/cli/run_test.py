@@ -290,6 +290,12 @@ class Sandboxes(unittest.TestCase):
         listed = json.loads(run("contexts", "s", "--json", env=self.env)[1])
         self.assertEqual([(c["id"], c["stale"]) for c in listed], [("python", False)])
         self.assertIn("python", run("contexts", "s", env=self.env)[1])
+        stored = json.loads(run("snapshots", "s", "--json", env=self.env)[1])
+        self.assertEqual([(c["context"], c["snapshot"]["stale"]) for c in stored], [("python", False)])
+        self.assertGreater(stored[0]["snapshot"]["bytes"], 0)
+        self.assertGreater(stored[0]["snapshot"]["storedBytes"], 0)
+        self.assertEqual([c["name"] for c in stored[0]["checkpoints"]], ["one"])
+        self.assertRegex(run("snapshots", "s", env=self.env)[1], r"python +python +saved .* one\n")
 
     def test_a_limit_is_told_in_the_next_run(self):
         self.run_in("python", "n = 1")
