@@ -170,7 +170,8 @@ Result<int> snapshots_command(const ContextOptions& options, bool json) {
   SW_TRY(const auto machine, engine::Machine::create());
   std::set<std::string> loaded;
   boost::json::array list;
-  if (!json) fmt::print(kSnapshotRow, "CONTEXT", "LANGUAGE", "MEMORY", "DIFFERS", "STORED", "TAKEN", "CHECKPOINTS");
+  if (!json)
+    fmt::print(kSnapshotRow, "CONTEXT", "LANGUAGE", "MEMORY", "DIFFERS", "STORED", "TAKEN", "CHECKPOINTS");
   for (const sandbox::ContextRecord& context : contexts) {
     // Checkpoints are the Interpreter's, and that comes with its engine.
     if (loaded.insert(context.language).second) {
