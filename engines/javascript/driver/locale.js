@@ -1,10 +1,53 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-// Locale methods. The engine has no Intl and knows one way to write numbers and dates, American English. What it
-// cannot do it refuses: another language or time zone is a RangeError, never a silently wrong text.
+// Locale methods. American English in UTC or local time, the usual case, is written here; for all else Intl is loaded.
 
-function unsupported(what, boundary) {
-  return atCaller(new NativeRangeError(`${what} is not available: this engine has no Intl`), boundary);
+const needsIntl = objectCreate(null);
+function unsupported() { return needsIntl; }
+
+function orIntl(plain, throughIntl) {
+  try {
+    return plain();
+  } catch (error) {
+    if (error !== needsIntl) throw error;
+    return throughIntl();
+  }
+}
+
+function intlNumberText(value, locales, options, boundary) {
+  const holder = intlMake('NumberFormat', objectCreate(null), locales, options, boundary);
+  return intlValue(intlAsk('call', weakMapGet(intlInner, holder).object, 'format', value), boundary);
+}
+
+const dateFields = ['weekday', 'year', 'month', 'day'], timeFields = ['dayPeriod', 'hour', 'minute', 'second', 'fractionalSecondDigits'];
+
+function intlGlue(locales, options, boundary) {
+  const style = { __proto__: null, dateStyle: 'medium', timeStyle: 'short', timeZone: options.timeZone };
+  const holder = intlMake('DateTimeFormat', objectCreate(null), locales, style, boundary);
+  const parts = jsonParse(intlValue(intlAsk('dates', weakMapGet(intlInner, holder).object, 'formatToParts', 0), boundary));
+  for (let i = 1; i < parts.length; ++i) {
+    if (parts[i].type === 'hour' || parts[i].type === 'dayPeriod') return parts[i - 1].value;
+  }
+  return ', ';
+}
+
+function intlDateText(date, locales, options, defaults, boundary) {
+  const copy = intlOptions(options), time = dateGetTime(date);
+  const has = (names) => { for (let i = 0; i < names.length; ++i) if (copy[names[i]] !== undefined) return true; return false; };
+  if (copy.dateStyle === undefined && copy.timeStyle === undefined) {
+    const hasDate = has(dateFields), hasTime = has(timeFields);
+    if (defaults === 'all' && !hasDate && !hasTime) {
+      // FormatJS would take a longer form of the date; what stands between the two is that of the language.
+      const day = intlDateText(date, locales, copy, 'date', boundary);
+      if (numberIsNaN(time)) return day;
+      return `${day}${intlGlue(locales, copy, boundary)}${intlDateText(date, locales, copy, 'time', boundary)}`;
+    }
+    if (defaults === 'date' && !hasDate) copy.year = copy.month = copy.day = 'numeric';
+    if (defaults === 'time' && !hasTime) copy.hour = copy.minute = copy.second = 'numeric';
+  }
+  const holder = intlMake('DateTimeFormat', objectCreate(null), locales, copy, boundary);
+  if (numberIsNaN(time)) return 'Invalid Date';
+  return intlValue(intlAsk('dates', weakMapGet(intlInner, holder).object, 'format', time), boundary);
 }
 
 function checkLocales(locales, boundary) {
@@ -197,26 +240,45 @@ function formatLocaleDate(date, locales, options, defaults, boundary) {
 }
 
 method(Number.prototype, 'toLocaleString', function toLocaleString(locales, options) {
-  return formatLocaleNumber(numberValueOf(this), locales, options, toLocaleString);
+  const value = numberValueOf(this);
+  return orIntl(() => formatLocaleNumber(value, locales, options, toLocaleString), () => intlNumberText(value, locales, options, toLocaleString));
 });
 method(BigInt.prototype, 'toLocaleString', function toLocaleString(locales, options) {
-  return formatLocaleNumber(bigintValueOf(this), locales, options, toLocaleString);
+  const value = bigintValueOf(this);
+  return orIntl(() => formatLocaleNumber(value, locales, options, toLocaleString), () => intlNumberText(value, locales, options, toLocaleString));
 });
 method(Date.prototype, 'toLocaleString', function toLocaleString(locales, options) {
-  return formatLocaleDate(this, locales, options, 'all', toLocaleString);
+  return orIntl(() => formatLocaleDate(this, locales, options, 'all', toLocaleString), () => intlDateText(this, locales, options, 'all', toLocaleString));
 });
 method(Date.prototype, 'toLocaleDateString', function toLocaleDateString(locales, options) {
-  return formatLocaleDate(this, locales, options, 'date', toLocaleDateString);
+  return orIntl(() => formatLocaleDate(this, locales, options, 'date', toLocaleDateString), () => intlDateText(this, locales, options, 'date', toLocaleDateString));
 });
 method(Date.prototype, 'toLocaleTimeString', function toLocaleTimeString(locales, options) {
-  return formatLocaleDate(this, locales, options, 'time', toLocaleTimeString);
+  return orIntl(() => formatLocaleDate(this, locales, options, 'time', toLocaleTimeString), () => intlDateText(this, locales, options, 'time', toLocaleTimeString));
 });
-for (const [prototype, name, plain] of [[String.prototype, 'toLocaleUpperCase', stringToUpperCase], [String.prototype, 'toLocaleLowerCase', stringToLowerCase]]) {
+
+/// Turkish has two letters i, and Greek capitals no accents.
+function localeCase(text, tags, isUpper) {
+  const language = tags.length === 0 ? '' : stringSplit(tags[0], '-')[0];
+  if (language === 'tr' || language === 'az') {
+    return isUpper ? stringToUpperCase(stringReplaceAll(text, 'i', 'İ')) : stringToLowerCase(stringReplaceAll(stringReplaceAll(text, 'İ', 'i'), 'I', 'ı'));
+  }
+  if (language === 'el' && isUpper) {
+    let out = '';
+    const parts = stringNormalize(text, 'NFD');
+    for (let i = 0; i < parts.length; ++i) if (parts[i] !== '\u0301' && parts[i] !== '\u0300' && parts[i] !== '\u0342') out += parts[i];
+    return stringToUpperCase(stringNormalize(out, 'NFC'));
+  }
+  return isUpper ? stringToUpperCase(text) : stringToLowerCase(text);
+}
+
+for (const isUpper of [true, false]) {
+  const name = isUpper ? 'toLocaleUpperCase' : 'toLocaleLowerCase';
   const changed = {
     [name](locales) {
-      checkLocales(locales, changed[name]);
-      return plain(this);
+      if (this === undefined || this === null) throw atCaller(new NativeTypeError(`String.prototype.${name} called on null or undefined`), changed[name]);
+      return localeCase(`${this}`, intlTags(locales, changed[name]), isUpper);
     },
   };
-  method(prototype, name, changed[name]);
+  method(String.prototype, name, changed[name]);
 }

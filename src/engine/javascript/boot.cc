@@ -115,7 +115,7 @@ Result<void> JavaScriptGuest::leave_room() {
 // A second realm, with prototypes and globals of its own, for libraries that were not written with hostile users
 // in mind. Only the driver and the host call into it, with plain values, and get plain values back: nothing of it
 // can be reached from the user's code, and nothing the user changes is seen in it.
-Result<void> JavaScriptGuest::load_realm(BakeFacts& facts) {
+Result<void> JavaScriptGuest::load_realm(BakeFacts& facts, Value host) {
   const Anchors anchors = js_.anchors();
   SW_TRY(const std::uint32_t realm, instance().call(js_.exports().new_context, anchors.runtime));
   if (realm == 0) return Error{ErrorCode::kInternal, "QuickJS has no memory for a second realm", 0};
@@ -131,6 +131,10 @@ Result<void> JavaScriptGuest::load_realm(BakeFacts& facts) {
       SW_TRY(entries_[i], js_.get(realm_global.get(), kEntryNames[i]));
       if (!entries_[i].is(Value::kObject)) return thrown(kEntryNames[i]);
       facts[entry_fact(i)] = entries_[i].bits;
+    }
+    for (const std::string_view name : {"stripTypes", "intl"}) {
+      SW_TRY(const Value value, js_.get(realm_global.get(), name));
+      SW_CHECK_OK(js_.set(host, name, value));
     }
   }
   is_loading_realm_ = false;
@@ -190,9 +194,7 @@ Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {
     if (!entries_[i].is(Value::kObject)) return thrown(kEntryNames[i]);
     facts[entry_fact(i)] = entries_[i].bits;
   }
-  SW_CHECK_OK(load_realm(facts));
-  SW_TRY(const Value strip_types, js_.duplicate(entries_[kRealmEntry]));
-  SW_CHECK_OK(js_.set(host, "stripTypes", strip_types));
+  SW_CHECK_OK(load_realm(facts, host));
   SW_TRY(const Value names, js_.get(driver, "builtinNames"));
   SW_TRY(const std::string list, js_.to_text(names));
   return import_builtin_modules(list);

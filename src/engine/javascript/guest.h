@@ -142,7 +142,8 @@ class JavaScriptGuest final : public Guest {
                                          std::size_t bytes_max = SIZE_MAX);
 
   // At bake.
-  Result<void> load_realm(BakeFacts& facts);
+  /// Gives the driver, through its host object, what it calls there.
+  Result<void> load_realm(BakeFacts& facts, Value host);
   Result<void> evaluate_in_realm(const DriverFile& file);
   Result<void> load_driver(BakeFacts& facts);
   Result<void> leave_room();
