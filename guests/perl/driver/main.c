@@ -365,14 +365,24 @@ static void finish_step(void (*step)(void *)) {
   CLEAR_ERRSV();
 }
 
+/* Only what a program blesses can have a destructor to run. Looking for objects, and destroying the image's own, writes
+ * to hundreds of pages, so it is done only where there can be one. */
+static int has_objects;
+static OP *(*bless)(pTHX);
+
+static OP *at_bless(pTHX) {
+  has_objects = 1;
+  return bless(aTHX);
+}
+
 /* As at the end of a program: file-scoped variables go, END blocks run, then what objects are left go. */
 void EXPORT(sw_finish)(void) {
   dTHX;
-  finish_step(drop_lexicals);
+  if (has_objects) finish_step(drop_lexicals);
   PL_phase = PERL_PHASE_END;
-  finish_step(run_end_blocks);
+  if (PL_endav != NULL) finish_step(run_end_blocks);
   PL_phase = PERL_PHASE_DESTRUCT;
-  finish_step(destroy_objects);
+  if (has_objects) finish_step(destroy_objects);
   sw_forget_alarm();
   stop_flag = 0;
   PerlIO_flush(NULL);
@@ -410,6 +420,8 @@ int EXPORT(sw_boot)(size_t size) {
   /* The programs are still to come: it is not too late for their CHECK and INIT blocks. */
   PL_main_start = NULL;
   sw_install_cell_hooks();
+  bless = PL_ppaddr[OP_BLESS];
+  PL_ppaddr[OP_BLESS] = at_bless;
   set_up_streams();
   (void)chdir("/workspace");
   const struct cell cell = {newSVpvn(buffer, size), "boot.pl"};
@@ -434,4 +446,5 @@ void EXPORT(sw_settle)(void) {
   PL_last_in_gv = NULL; /* or messages name the handle that was read from last */
   sw_lexicals_drop();
   cells = 0;
+  has_objects = 0;
 }
