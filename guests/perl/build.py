@@ -56,6 +56,8 @@ LIBRARY_WITHOUT = re.compile(
     r"\.(t|pod|a|h|ld|bs|packlist|exists)$|(^|/)(t|\.exists)/"
     r"|^(CORE|pod|CPAN|CPAN\.pm|App|ExtUtils|Test2/Manual|Module/CoreList|TAP|Pod/Perldoc|HTTP|Net|IO/Socket|IPC/Cmd"
     r"|Devel/PPPort)(/|$|\.pm$)"
+    # Has the paths of the build.
+    r"|^buildcustomize\.pl$"
     # Of the Unicode tables, those that modules read; the others are what they were made from.
     r"|^unicore/(?!lib/|To/|\w+\.p[lm]$|(Blocks|NamedSequences|SpecialCasing)\.txt$|version$)|^unicore/Test\w+\.pl$")
 
