@@ -44,11 +44,11 @@ class Languages(unittest.TestCase):
             args="import sys; print(sys.argv[1:])", args_shown="['a', '-b']",
             write="open('/workspace/out.txt', 'w').write('new'); None", sleep="import time; time.sleep(3600)"),
         "perl": dict(
-            ending=".pl", interpreter="perl", hello="print qq(hi\n)", value="[1, 'a']", value_shown='[1,"a"]',
-            fail="die 'no'", error="PerlError: no", exit="exit 7",
+            ending=".pl", interpreter="perl", hello="print qq(hi\n); undef", value="[1, 'a']", value_shown='[1,"a"]',
+            fail="die 'no'", error="PerlError: no", message="no at <cell 1> line 1.", exit="exit 7",
             loop="print qq(step\n); 1 while 1", stubborn="while (1) { eval { 1 while 1 } }",
             hungry="my @x; push @x, 'x' x (1 << 20) while 1",
-            echo="print map { uc } <STDIN>; undef", env="print qq($ENV{K}\n); undef",
+            echo="print map({ uc } <STDIN>), qq(\n); undef", env="print qq($ENV{K}\n); undef",
             args="print '[', join(',', map { qq(\"$_\") } @ARGV), qq(]\n); undef", args_shown='["a","-b"]',
             write="open my $f, '>', '/workspace/out.txt' or die; print $f 'new'; undef", sleep="sleep 3600"),
         "javascript": dict(
@@ -189,11 +189,12 @@ class Languages(unittest.TestCase):
                 result = json.loads(out)
                 self.assertEqual((status, result["results"]), (1, []))
                 name, message = p["error"].split(": ")
-                self.assertEqual((result["error"]["name"], result["error"]["message"]), (name, message))
+                self.assertEqual((result["error"]["name"], result["error"]["message"]), (name, p.get("message", message)))
                 self.assertEqual(result["error"]["lineNumber"], 1)
 
     def test_endless_output_is_bounded_in_json(self):
-        loops = {"python": "while True: print('spam' * 1000)", "javascript": "for (;;) console.log('spam'.repeat(1000))"}
+        loops = {"python": "while True: print('spam' * 1000)", "javascript": "for (;;) console.log('spam'.repeat(1000))",
+                 "perl": "print 'spam' x 1000, qq(\n) while 1"}
         for language, _ in self.PROGRAMS.items():
             with self.subTest(language):
                 status, out, _ = run("run", "-l", language, "--json", "--timeout", "1s", "-c", loops[language])
@@ -257,7 +258,7 @@ class BadInput(unittest.TestCase):
 
 class Sandboxes(unittest.TestCase):
     CELLS = {"python": ("n = 1", "n += 1; n"), "javascript": ("var n = 1; undefined", "n += 1; n"),
-             "perl": ("my $n = 1; undef", "$n += 1")}
+             "perl": ("my $n = 1; undef", "use strict; $n += 1")}
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
