@@ -55,7 +55,9 @@ class InterpreterRuntime {
         parts_{.engine = std::move(engine),
                .pool = options.residency ? options.residency : std::make_shared<ResidencyPool>(),
                .clock = options.clock ? options.clock : own_clock_.get(),
-               .options = {.contexts = {.contexts_max = options.contexts_max, .idle_ttl = options.idle_ttl},
+               .options = {.contexts = {.contexts_max = options.contexts_max,
+                                        .idle_ttl = options.idle_ttl,
+                                        .snapshots = {.history_max = options.undo_max}},
                            .workspace_limits = options.workspace_limits}},
         class_(class_of(parts_.engine->info().language)) {}
 

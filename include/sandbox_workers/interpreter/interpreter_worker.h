@@ -49,6 +49,8 @@ struct RuntimeOptions {  // how a Worker keeps its contexts
   /// Cells in contexts that run at the same time; more wait. Zero: as many as there are processors.
   std::size_t runs_at_once = 0;
   std::size_t contexts_max = 8;  ///< of one Interpreter
+  /// How many runs of a context can be undone. Each that is kept costs what it changed.
+  std::uint32_t undo_max = 20;
   /// Of POST /execute; contexts' runs bring their own.
   engine::RunLimits limits = {};
   wasi::TreeLimits workspace_limits = kWorkspaceLimits;  ///< unless a manifest brings others
