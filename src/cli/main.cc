@@ -30,6 +30,8 @@ int report(const Error& error) {
 
 int report(const Result<int>& status) { return status.ok() ? *status : report(status.error()); }
 
+std::string not_empty(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
+
 /// The options of `run` as text, before they are checked.
 struct RunArguments {
   sw::cli::RunOptions options;
@@ -78,6 +80,8 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("--context", options.context,
                      "Context of the sandbox; otherwise the one named after the language");
   command.add_option("--data", options.data_folder, "The data folder with --sandbox")->capture_default_str();
+  // An unset variable of the shell must not silently mean "keep nothing".
+  for (const char* name : {"--sandbox", "--context"}) command.get_option(name)->check(not_empty);
 }
 
 /// The options of `repl` as text, before they are checked.
@@ -100,6 +104,8 @@ void add_repl_options(CLI::App& command, ReplArguments& arguments) {
   command.add_option("--context", options.context,
                      "Where to begin; otherwise in the one named after the language");
   command.add_option("--data", options.data_folder, "The data folder with --sandbox")->capture_default_str();
+  // An unset variable of the shell must not silently mean "keep nothing".
+  for (const char* name : {"--sandbox", "--context"}) command.get_option(name)->check(not_empty);
   command.add_option("--timeout", arguments.timeout, "Time limit of a cell: 10s, 500ms, 2m, none")
       ->capture_default_str();
 }

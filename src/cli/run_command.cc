@@ -225,7 +225,10 @@ Result<int> run_command(const RunOptions& options) {
   if (options.sandbox.empty()) {
     SW_TRY(outcome, run_fresh(*machine, engine, job.request, job.workspace_folder, sink));
   } else {
-    SW_TRY(sandbox::Ran ran, run_in_sandbox(engine, job.request, options, sink));
+    auto answer = run_in_sandbox(engine, job.request, options, sink);
+    if (!answer.ok() && interrupt->token().stop_requested()) return kStatusCancelled;  // before the run began
+    if (!answer.ok()) return std::move(answer).error();
+    sandbox::Ran& ran = *answer;
     outcome = std::move(ran.response.outcome);
     report = engine::ContextReport{.id = ran.context.id,
                                    .cwd = ran.context.cwd,

@@ -103,6 +103,20 @@ Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open(const std::filesystem::
   return local;
 }
 
+Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open_existing(const std::filesystem::path& data_folder,
+                                                                  const std::string& id) {
+  SW_TRY(const storage::ObjectName name, sandbox::object_name(id));
+  {
+    SW_TRY(const auto storage, storage::open_sqlite_storage(data_folder, {}));
+    SW_TRY(const auto found, storage->find(name));
+    if (!found) {
+      return Error{ErrorCode::kNotFound, fmt::format("there is no sandbox '{}' in {}", id, data_folder.native()),
+                   0};
+    }
+  }
+  return open(data_folder, id);
+}
+
 Result<std::unique_ptr<LocalSandbox>> LocalSandbox::in_memory(const std::string& id) {
   const SignalFreeThreads signals;
   std::unique_ptr<LocalSandbox> local(new LocalSandbox());
@@ -149,7 +163,7 @@ std::string_view memory_state(const sandbox::ContextRecord& context) {
 // --- the commands
 
 Result<int> contexts_command(const ContextOptions& options, bool json) {
-  SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
+  SW_TRY(const auto local, LocalSandbox::open_existing(options.data_folder, options.sandbox));
   SW_TRY(const auto contexts, result_of(local->sandbox().contexts()));
   if (json) {
     boost::json::array list;
@@ -165,7 +179,7 @@ Result<int> contexts_command(const ContextOptions& options, bool json) {
 }
 
 Result<int> snapshots_command(const ContextOptions& options, bool json) {
-  SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
+  SW_TRY(const auto local, LocalSandbox::open_existing(options.data_folder, options.sandbox));
   SW_TRY(const auto contexts, result_of(local->sandbox().contexts()));
   SW_TRY(const auto machine, engine::Machine::create());
   std::set<std::string> loaded;
@@ -197,7 +211,7 @@ Result<int> snapshots_command(const ContextOptions& options, bool json) {
 }
 
 Result<int> context_command(ContextAction action, const ContextOptions& options) {
-  SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
+  SW_TRY(const auto local, LocalSandbox::open_existing(options.data_folder, options.sandbox));
   const auto found = local->sandbox().context(options.context);
   if (!found.ok() && found.error().body.code == "CONTEXT_NOT_FOUND") {
     return Error{ErrorCode::kNotFound,

@@ -23,6 +23,9 @@ class LocalSandbox {
   /// In a data folder. Errors: kUnavailable while another process uses it.
   static Result<std::unique_ptr<LocalSandbox>> open(const std::filesystem::path& data_folder,
                                                     const std::string& id);
+  /// The same for one that is there already. Errors: also kNotFound.
+  static Result<std::unique_ptr<LocalSandbox>> open_existing(const std::filesystem::path& data_folder,
+                                                             const std::string& id);
   /// One that ends with this object.
   static Result<std::unique_ptr<LocalSandbox>> in_memory(const std::string& id);
 

@@ -430,7 +430,14 @@ Answer<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std
   }
   SW_CHECK_OK(room_for_context());
   ContextRecord record = new_record(new_id.value_or(new_context_id()));
-  SW_TRY(const json::value said, ask(*original, "POST", "/fork", json::object{{"id", record.id}}));
+  auto forked = ask(*original, "POST", "/fork", json::object{{"id", record.id}});
+  if (new_id && !forked.ok() && forked.error().body.status < 500) {
+    // As for a new context: the name may have been left behind there.
+    const Binding binding = *Binding::find(bindings_, original->binding);
+    (void)binding.request("DELETE", context_path(record.id, ""));
+    forked = ask(*original, "POST", "/fork", json::object{{"id", record.id}});
+  }
+  SW_TRY(const json::value said, std::move(forked));
   record.binding = original->binding;
   record.language = original->language;
   record.engine = original->engine;

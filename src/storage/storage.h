@@ -30,7 +30,7 @@ using Time = std::chrono::sys_time<std::chrono::milliseconds>;
 
 inline constexpr std::size_t kClassBytesMax = 64;
 inline constexpr std::size_t kIdBytesMax = 256;
-inline constexpr std::size_t kKeyBytesMax = 512;
+inline constexpr std::size_t kKeyBytesMax = 8192;  // paths of files are keys, and have up to 4096 bytes
 inline constexpr std::size_t kValueBytesMax = 256U << 20U;
 
 /// class_name: lower-case letters, digits and `_`, beginning with a letter. id: any bytes but none that are 0.

@@ -65,12 +65,18 @@ class Terminal:
     def leave(self, keys="\x04"):
         """Ctrl-D means the end only at a prompt: while a cell runs, the terminal itself reads it."""
         self.wait_for("> $")
-        self.type(keys)
-        return self.end()
+        for _ in range(DEADLINE_S):
+            self.type(keys)
+            try:
+                return self.end(1)
+            except TimeoutError:
+                pass  # it came while the terminal changed its mode
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError("it did not end")
 
-    def end(self):
+    def end(self, bound_s=DEADLINE_S):
         """Its exit status, once it has ended."""
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + bound_s
         while time.monotonic() < deadline:
             if select.select([self.fd], [], [], 0.05)[0]:
                 try:
@@ -81,8 +87,7 @@ class Terminal:
             if pid:
                 os.close(self.fd)
                 return os.waitstatus_to_exitcode(status)
-        os.kill(self.pid, signal.SIGKILL)
-        raise AssertionError("it did not end")
+        raise TimeoutError("it did not end")
 
 
 class InATerminal(unittest.TestCase):
@@ -192,6 +197,8 @@ class FromAPipe(unittest.TestCase):
         for language, code, answer in [
             ("python", "for i in range(2):\n  print(i)\n\nx = '''a\nb'''\nx\n", "0\n1\n'a\\nb'\n"),
             ("python", "if True:\n  a = 1\nelse:\n  a = 2\n\na\n", "1\n"),
+            ("perl", "sub f {\n  return 5\n}\nf()\n", "5\n"),
+            ("perl", "my $text = <<END;\nhi\nEND\n$text\n", "hi\n\nhi\n\n"),
             ("javascript", "const o = {\n  a: [1,\n 2]\n}\no.a\n", "[1,2]\n"),
             ("javascript", "/* a\n b */ 3\n`x\ny`.length\n", "3\n3\n"),
         ]:

@@ -298,6 +298,34 @@ class Sandboxes(unittest.TestCase):
         self.assertEqual([c["name"] for c in stored[0]["checkpoints"]], ["one"])
         self.assertRegex(run("snapshots", "s", env=self.env)[1], r"python +python +saved .* one\n")
 
+    def test_unread_input_is_not_the_next_runs(self):
+        for language, read in (("python", "input()"), ("perl", "scalar <STDIN>")):
+            with self.subTest(language):
+                first = run("run", "--sandbox", "s", "-l", language, "--stdin", "-", "-c", read, stdin=b"a\nb\n", env=self.env)
+                self.assertEqual(first[0], 0)
+                rest = {"python": "import sys; sys.stdin.read()", "perl": "join '', <STDIN>"}[language]
+                second = run("run", "--sandbox", "s", "-l", language, "--stdin", "-", "-c", rest, "--json",
+                             stdin=b"fresh\n", env=self.env)
+                self.assertIn("fresh", second[1])
+                self.assertNotIn("b", json.loads(second[1])["results"][0]["text"])
+
+    def test_a_sandbox_that_is_not_there_is_not_made_by_looking(self):
+        for command in (["contexts", "ghost"], ["snapshots", "ghost"], ["context", "undo", "ghost", "python"]):
+            status, _, err = run(*command, env=self.env)
+            self.assertEqual(status, 2)
+            self.assertIn("there is no sandbox 'ghost'", err)
+        self.assertEqual(run("run", "--sandbox", "", "-l", "python", "-c", "1", env=self.env)[0], 2)
+
+    def test_paths_as_long_as_the_limits_say_are_stored(self):
+        self.assertEqual(self.run_in("python", "import os; os.makedirs('/workspace/' + '/'.join(['d' * 200] * 15))")[0], 0)
+        self.assertEqual(self.run_in("python", "len(max((p for p, _, _ in os.walk('/workspace')), key=len))")[1], "3025\n")
+
+    def test_an_emptied_catalog_loses_nothing(self):
+        self.run_in("python", "n = 41")
+        catalog = pathlib.Path(self.env["SANDBOX_WORKERS_DATA"], "catalog.sqlite")
+        catalog.write_bytes(b"")
+        self.assertEqual(self.run_in("python", "n + 1")[1], "42\n")
+
     def test_a_limit_is_told_in_the_next_run(self):
         self.run_in("python", "n = 1")
         self.assertEqual(self.run_in("python", "n = 2\nwhile True: pass", "--timeout", "200ms")[0], 124)
@@ -306,6 +334,7 @@ class Sandboxes(unittest.TestCase):
         self.assertIn("could not be saved", err)
 
     def test_wrong_use_is_refused(self):
+        self.run_in("python", "1")
         for arguments, says in [
             (["run", "-l", "python", "--context", "c", "-c", "1"], "--context needs --sandbox"),
             (["run", "-l", "python", "--sandbox", "a b", "-c", "1"], "Invalid sandbox id"),

@@ -148,6 +148,7 @@ def _failure(error, file):
 
 def _begin(file, env, argv, cwd, flags):
     fresh.begin(env, flags & FLAG_FRESH, flags & FLAG_FILES)
+    streams.renew_stdin()
     if argv is not None:
         sys_vars['argv'] = argv
     if cwd is not None and cwd != _cwd:

@@ -28,14 +28,22 @@ def _reader():
 
 _sys = vars(sys)
 _ours = ()
+_stdin = None
 
 
 def install():
-    global _ours
-    sys.stdin = sys.__stdin__ = _reader()
+    global _ours, _stdin
+    sys.stdin = sys.__stdin__ = _stdin = _reader()
     sys.stdout = sys.__stdout__ = _writer(1, 'strict')
     sys.stderr = sys.__stderr__ = _writer(2, 'backslashreplace')
     _ours = (sys.stdout, sys.stderr)
+
+
+def renew_stdin():
+    """Before a cell: what the one before left unread in the buffer was its own input."""
+    global _stdin
+    if _sys.get('stdin') is _stdin:
+        sys.stdin = sys.__stdin__ = _stdin = _reader()
 
 
 def flush_replaced():

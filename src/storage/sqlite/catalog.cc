@@ -26,6 +26,19 @@ const std::vector<std::string>& catalog_formats() {
   return steps;
 }
 
+/// Damage is looked for at once, while the catalog can still be made anew from the objects.
+Result<void> check_whole(Connection& connection, const std::filesystem::path& path) {
+  const auto damaged = [&](std::string_view what) {
+    return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged: {}", path.native(), what), 0};
+  };
+  SW_TRY(const std::int64_t rows, connection.number("SELECT count(*) FROM folder WHERE epoch >= 0"));
+  if (rows != 1) return damaged("its own row is missing");
+  SW_TRY(Statement check, connection.prepare("PRAGMA quick_check(1)"));
+  SW_TRY(const bool row, check.step());
+  if (!row || check.text(0) != "ok") return damaged(row ? check.text(0) : "it cannot be checked");
+  return {};
+}
+
 void bind_time(Statement& statement, int index, std::optional<Time> time) {
   if (time) {
     statement.bind(index, std::int64_t{time->time_since_epoch().count()});
@@ -48,6 +61,7 @@ Result<std::unique_ptr<Catalog>> Catalog::open(const std::filesystem::path& path
     SW_CHECK_OK(migrate(*connection, catalog_formats()));
     SW_CHECK_OK(connection->execute("COMMIT"));
   }
+  SW_CHECK_OK(check_whole(*connection, path));
   return std::unique_ptr<Catalog>(new Catalog(std::move(connection)));
 }
 
@@ -134,6 +148,21 @@ Result<FileNumber> Catalog::reserve(const ObjectName& name) {
   const FileNumber file = row ? insert.integer(0) : 0;
   SW_CHECK_OK(insert.run());  // a statement commits by itself at its end only
   return file;
+}
+
+Result<void> Catalog::release(FileNumber file) {
+  const std::lock_guard lock(mutex_);
+  SW_CHECK_OK(make_durable(Durable::kNo));
+  SW_TRY(Statement remove, connection_->prepare("DELETE FROM object WHERE file = ?1 AND state = 0"));
+  return remove.bind(1, file).run();
+}
+
+Result<void> Catalog::skip_to(FileNumber number) {
+  const std::lock_guard lock(mutex_);
+  SW_CHECK_OK(make_durable(Durable::kNo));
+  SW_TRY(Statement update,
+         connection_->prepare("UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'object'"));
+  return update.bind(1, number).run();
 }
 
 Result<void> Catalog::adopt(const Entry& entry) {

@@ -57,6 +57,10 @@ class Catalog {
 
   /// A new, unconfirmed entry. Not durable.
   Result<FileNumber> reserve(const ObjectName& name);
+  /// Takes a reservation back without touching the file.
+  Result<void> release(FileNumber file);
+  /// Numbers given from now on are higher.
+  Result<void> skip_to(FileNumber number);
   /// Adds an entry for a file that exists.
   Result<void> adopt(const Entry& entry);
   Result<void> confirm(FileNumber file);

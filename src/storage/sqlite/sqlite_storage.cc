@@ -42,6 +42,8 @@ class SqliteStorage final : public Storage {
   Result<std::vector<DueAlarm>> alarms_until(Time until, std::size_t count_max) override;
 
   Catalog& catalog() { return *catalog_; }
+  /// A number for a new object's file, which does not exist.
+  Result<FileNumber> reserve(const ObjectName& name);
   IdleFiles& idle() { return idle_; }
   Result<std::unique_ptr<ObjectFile>> open_file(FileNumber number);
   Result<std::unique_ptr<ObjectFile>> create_file(FileNumber number);
@@ -234,7 +236,7 @@ Result<void> SqliteObject::change(ObjectFile& file, const std::function<Result<v
 }
 
 Result<void> SqliteObject::create(const std::function<Result<void>(Transaction&)>& body) {
-  SW_TRY(const FileNumber number, storage_.catalog().reserve(name_));
+  SW_TRY(const FileNumber number, storage_.reserve(name_));
   auto created = storage_.create_file(number);
   if (!created.ok()) {
     (void)storage_.drop(number).ok();
@@ -301,14 +303,17 @@ Result<void> SqliteStorage::start() {
 
 Result<void> SqliteStorage::open_catalog() {
   std::error_code error;
-  const bool exists = std::filesystem::exists(folder_.catalog(), error);
+  // An empty one knows nothing of the objects there are.
+  const bool exists = std::filesystem::file_size(folder_.catalog(), error) > 0 && !error;
   auto opened = Catalog::open(folder_.catalog(), options_.vfs);
   if (opened.ok() && exists) {
     catalog_ = *std::move(opened);
     return {};
   }
   if (!opened.ok()) {
-    if (opened.error().code != ErrorCode::kCorrupt) return std::move(opened).error();
+    // (kInternal: what SQLite says of a file that it takes for one of its own and that makes no sense.)
+    const ErrorCode code = opened.error().code;
+    if (code != ErrorCode::kCorrupt && code != ErrorCode::kInternal) return std::move(opened).error();
     notice(opened.error().message + "; it is made anew from the objects");
     std::filesystem::rename(folder_.catalog(), folder_.catalog().native() + ".damaged", error);
     if (error) return errno_error(error.value(), "setting the damaged catalog aside");
@@ -318,6 +323,17 @@ Result<void> SqliteStorage::open_catalog() {
     catalog_ = *std::move(opened);
   }
   return rebuild_catalog();
+}
+
+Result<FileNumber> SqliteStorage::reserve(const ObjectName& name) {
+  SW_TRY(FileNumber number, catalog_->reserve(name));
+  std::error_code error;
+  if (!std::filesystem::exists(folder_.object(number), error)) return number;
+  // The catalog forgot that number: its file may be somebody's, whatever the catalog says.
+  SW_TRY(const auto files, folder_.object_files());
+  SW_CHECK_OK(catalog_->release(number));
+  SW_CHECK_OK(catalog_->skip_to(*std::max_element(files.begin(), files.end())));
+  return catalog_->reserve(name);
 }
 
 Result<void> SqliteStorage::rebuild_catalog() {
