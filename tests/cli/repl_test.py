@@ -66,7 +66,7 @@ class Terminal:
         """Ctrl-D means the end only at a prompt: while a cell runs, the terminal itself reads it."""
         self.wait_for("> $")
         for _ in range(DEADLINE_S):
-            self.type(keys)
+            self.type("\x15" + keys)  # on an empty line, whatever was lost or left before
             try:
                 return self.end(1)
             except TimeoutError:
