@@ -6,22 +6,23 @@ Each write goes to the descriptor at once: what was printed is never lost when a
 without its newline is seen, and stdout and stderr keep their order. The descriptors are never closed, so a cell
 that closes sys.stdout closes only the Python object.
 """
-import io
 import sys
+# By name: what a cell puts in the place of these in their module is not used.
+from io import BufferedReader, FileIO, TextIOWrapper
 
 
 def _writer(fd, errors):
-    raw = io.FileIO(fd, 'w', closefd=False)
+    raw = FileIO(fd, 'w', closefd=False)
     raw.name = '<stdout>' if fd == 1 else '<stderr>'
-    stream = io.TextIOWrapper(raw, encoding='utf-8', errors=errors, newline='\n', write_through=True)
+    stream = TextIOWrapper(raw, encoding='utf-8', errors=errors, newline='\n', write_through=True)
     stream.mode = 'w'
     return stream
 
 
 def _reader():
-    raw = io.FileIO(0, 'r', closefd=False)
+    raw = FileIO(0, 'r', closefd=False)
     raw.name = '<stdin>'
-    stream = io.TextIOWrapper(io.BufferedReader(raw), encoding='utf-8', errors='strict')
+    stream = TextIOWrapper(BufferedReader(raw), encoding='utf-8', errors='strict')
     stream.mode = 'r'
     return stream
 
