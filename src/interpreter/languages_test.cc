@@ -36,7 +36,7 @@ struct Programs {
   std::string add;       ///< adds 1 to n; the value is n
   std::string add_fail;  ///< adds 1 to n and raises an error
   std::string loop;      ///< adds 1 to n and loops for ever
-  std::string ends;  ///< adds 1 to n and does not react to being asked to stop; empty: there is no such program
+  std::string ends;      ///< adds 1 to n and does not react to being asked to stop
   std::string random;
   std::string write_fail;  ///< changes a and makes b, then raises an error
   std::string cwd;
@@ -179,7 +179,6 @@ TEST_P(LanguagesTest, ASoftLimitKeepsTheInstanceAndIsToldAfterARestart) {
 }
 
 TEST_P(LanguagesTest, AnInstanceThatEndedIsDroppedAndItsContextGoesOnFromWhatIsSaved) {
-  if (code_.ends.empty()) GTEST_SKIP() << "nothing in this language withstands a soft stop";
   run(code_.one);
   const auto ended = run_for(code_.ends, 50ms);
   ASSERT_TRUE(ended.outcome.error);
@@ -233,7 +232,6 @@ TEST_P(LanguagesTest, AFileInTmpStaysOpenOverARestart) {
 }
 
 TEST_P(LanguagesTest, AFreshInstanceBeginsInTheContextsFolder) {
-  if (code_.cwd.empty()) GTEST_SKIP() << "this language cannot yet";
   ASSERT_TRUE(files_.make_directory("d", Depth::kOne, 1).ok());
   create("in_d", "/workspace/d");
   run(code_.cwd, "in_d");
