@@ -3,15 +3,19 @@
 
 // Fresh runs never see one another, although they share one instance whose memory is put back.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "engine/embedded_engine.h"
+#include "engine/result_json.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/machine.h"
 #include "sandbox_workers/wasm/guest_thread.h"
@@ -172,6 +176,112 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Languages, Isolation, ::testing::Values("javascript", "perl", "python"),
+                         [](const auto& param_info) { return param_info.param; });
+
+// --- runs that end badly
+
+struct BadRun {
+  std::string code;
+  Ending ending;
+  /// The time it may take, with next to none between the request to stop and force. Zero: enough.
+  std::chrono::milliseconds wall_max{};
+};
+
+struct BadRuns {
+  std::vector<BadRun> runs;
+  /// Has the value 'NUMBER': how often it was run in its session.
+  std::string count;
+  /// A little more than the image has.
+  std::uint64_t memory_bytes_max;
+};
+
+/// Each ends its interpreter, or takes all the memory there is: by a trap, by an exit, by a limit.
+const std::map<std::string, BadRuns>& bad_runs() {
+  using namespace std::chrono_literals;
+  static const std::map<std::string, BadRuns> all = {
+      {"javascript",
+       {.runs = {{"process.exit(3)", Ending::kExited},
+                 {"let all = []; for (;;) all.push(new Uint8Array(1e6))", Ending::kMemoryLimit},
+                 // The engine has no way to trap but the host's: the next touch of the memory is one.
+                 {"new Uint8Array(5e6).map(Math.sin).sort()", Ending::kTimeLimit, 1ms},
+                 {"setTimeout(() => process.exit(7), 0); await new Promise(() => {})", Ending::kExited},
+                 {"let s = 'x'; for (;;) s = [s, s].join('y')", Ending::kMemoryLimit},
+                 {"for (;;) try { for (;;); } catch {} finally { continue }", Ending::kTimeLimit, 1ms}},
+        .count = "globalThis.n = (globalThis.n ?? 0) + 1; `${n}`",
+        .memory_bytes_max = std::uint64_t{16} << 20}},
+      {"perl",
+       {.runs = {{"CORE::dump()", Ending::kCrashed},
+                 {"exit 3", Ending::kExited},
+                 {"my @all; push @all, 'x' x 1_000_000 while 1", Ending::kMemoryLimit},
+                 {"sort { CORE::dump() } 2, 1", Ending::kCrashed},
+                 {"use POSIX; POSIX::_exit(4)", Ending::kExited},
+                 {"for (;;) { eval { 1 while 1 } }", Ending::kTimeLimit, 1ms}},
+        .count = "our $n; ++$n; \"'$n'\"",
+        .memory_bytes_max = std::uint64_t{48} << 20}},
+      {"python",
+       {.runs = {{"import os; os.abort()", Ending::kCrashed},
+                 {"import os; os._exit(3)", Ending::kExited},
+                 {"kept = []\nwhile True: kept.append(bytes(1_000_000))", Ending::kMemoryLimit},
+                 {"import sys; sys._getframe(1).f_globals['answer'] = None", Ending::kCrashed},
+                 {"raise SystemExit(4)", Ending::kExited},
+                 {"sum(range(10**10))", Ending::kTimeLimit, 1ms}},
+        .count = "n = globals().get('n', 0) + 1; str(n)",
+        .memory_bytes_max = std::uint64_t{160} << 20}},
+  };
+  return all;
+}
+
+class BadRunsTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  /// Runs `code` fresh, or in `session` if there is one.
+  void expect_value(const std::string& code, const std::string& value, Session* session = nullptr) {
+    wasi::BufferSink sink;
+    RunRequest request;
+    request.code = code;
+    const auto outcome = session != nullptr ? session->execute(request, sink) : engine_->run(request, sink);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    ASSERT_TRUE(outcome->value) << (outcome->error ? outcome->error->message : "no value");
+    ASSERT_EQ(outcome->value->text, value);
+  }
+
+  void expect_ending(const BadRun& run) {
+    wasi::BufferSink sink;
+    RunRequest request;
+    request.code = run.code;
+    if (run.ending == Ending::kMemoryLimit) request.limits.memory_bytes_max = bad_.memory_bytes_max;
+    if (run.wall_max.count() != 0) {
+      request.limits.wall_max = run.wall_max;
+      request.limits.grace = std::chrono::milliseconds(1);
+    }
+    const auto outcome = engine_->run(request, sink);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    ASSERT_EQ(ending_name(outcome->ending), ending_name(run.ending))
+        << (outcome->error ? outcome->error->message : "no error");
+  }
+
+  const BadRuns& bad_ = bad_runs().at(GetParam());
+  std::unique_ptr<Machine> machine_ = Machine::create().value();
+  std::shared_ptr<EmbeddedEngine> engine_ =
+      EmbeddedEngine::load(machine_->environment(), find_language(GetParam()).value(), no_progress).value();
+};
+
+TEST_P(BadRunsTest, FiveHundredOfThemAffectNeitherTheRunsBetweenNorASessionBeside) {
+  const std::string& probe = programs().at(GetParam()).probe;
+  const auto ran = engine_->on_guest_thread([&] {
+    const auto beside = engine_->start_session().value();
+    for (std::size_t i = 0; i < 500; ++i) {
+      const BadRun& run = bad_.runs[i % bad_.runs.size()];
+      SCOPED_TRACE(fmt::format("run {}, {}", i, run.code));
+      expect_ending(run);
+      expect_value(probe, "'clean'");
+      expect_value(bad_.count, fmt::format("'{}'", i + 1), beside.get());
+      if (HasFatalFailure()) return;
+    }
+  });
+  ASSERT_TRUE(ran.ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Languages, BadRunsTest, ::testing::Values("javascript", "perl", "python"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace
