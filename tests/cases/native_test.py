@@ -5,6 +5,7 @@ the sandbox: stdout, the value, the error's name and the exit code.
 
 usage: native_test.py FOLDER
 """
+import collections
 import json
 import pathlib
 import subprocess
@@ -16,7 +17,7 @@ FOLDER = pathlib.Path(sys.argv.pop(1))
 BOUND_S = 120
 
 # Each program reads its cells from the file named by its first argument and reports, per cell, a line of JSON
-# on descriptor 3: {"text"|"json": value, "error": name}.
+# on descriptor 3: {"text"|"json": value, "error": name, "exit": code}.
 PYTHON = r"""
 import ast, json, os, sys, types
 cells = json.load(open(sys.argv[1]))
@@ -49,19 +50,38 @@ for number, code in enumerate(cells, 1):
     print(json.dumps(out), file=report)
 """
 JAVASCRIPT = r"""
+{  // Its names are not the programs'.
 const fs = require("fs"), vm = require("vm");
 globalThis.fs = fs;
 globalThis.require = require;
 const cells = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
-for (const [number, code] of cells.entries()) {
-  const out = {};
-  try {
-    const value = vm.runInThisContext(code, { filename: `<cell ${number + 1}>` });
-    if (typeof value === "object" && value !== null) out.json = value;
-    else if (typeof value === "string") out.text = "'" + value.replace(/[\\']/g, "\\$&") + "'";
-    else if (value !== undefined) out.text = Object.is(value, -0) ? "0" : String(value) + (typeof value === "bigint" ? "n" : "");
-  } catch (error) { out.error = error?.name ?? "Error"; }
-  fs.writeSync(3, JSON.stringify(out) + "\n");
+// What the last cell leaves running ends after it: its report is written at the exit.
+let last = {}, endsByItself = false;
+const report = (out) => fs.writeSync(3, JSON.stringify(out) + "\n");
+process.once("beforeExit", () => { endsByItself = true; });
+process.on("uncaughtException", (error) => {
+  if (process.listenerCount("uncaughtException") > 1) return;  // the program has its own
+  last.error ??= error?.name ?? "Error";
+  process.exit();
+});
+process.on("exit", (code) => {
+  if (!last.error && (code || !endsByItself)) last.exit = code ?? 0;
+  report(last);
+});
+async function run() {
+  for (const [number, code] of cells.entries()) {
+    if (number > 0) report(last);
+    last = {};
+    try {
+      let value = vm.runInThisContext(code, { filename: `<cell ${number + 1}>` });
+      if (value instanceof Promise) value = await value;
+      if (typeof value === "object" && value !== null) last.json = value;
+      else if (typeof value === "string") last.text = "'" + value.replace(/[\\']/g, "\\$&") + "'";
+      else if (value !== undefined) last.text = Object.is(value, -0) ? "0" : String(value) + (typeof value === "bigint" ? "n" : "");
+    } catch (error) { last.error = error?.name ?? "Error"; }
+  }
+}
+run();
 }
 """
 # Each cell is a program of its own, in a process of its own.
@@ -110,7 +130,16 @@ def read_case(path):
     return head, [(name, words, body.removesuffix("\n")) for name, words, body in sections]
 
 
-def run_native(language, cells):
+def run_native(language, runs):
+    """What was printed, the reports and the complaints. `runs` are (name, code): cells share an interpreter, programs
+    have one each (Perl's get theirs by themselves)."""
+    codes = [code for _, code in runs]
+    alone = language in ("javascript", "python") and all(name == "one-shot" for name, _ in runs)
+    out, reports, err = zip(*(run_program(language, part) for part in ([[code] for code in codes] if alone else [codes])))
+    return "".join(text if text.endswith("\n") or not text else text + "\n" for text in out), sum(reports, []), "".join(err)
+
+
+def run_program(language, cells):
     command, program = INTERPRETERS[language]
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "cells.json")
@@ -131,7 +160,7 @@ class Native(unittest.TestCase):
         for name, words, body in sections:
             if name in ("cell", "one-shot"):
                 self.assertFalse(words, "a native case has plain cells")
-                cells.append(body)
+                cells.append((name, body))
                 expected.append({})
             elif name == "stdout":
                 stdout += body + "\n"
@@ -154,16 +183,16 @@ class Native(unittest.TestCase):
 
     def test_every_native_case(self):
         count = 0
-        programs = 0
+        programs = collections.Counter()
         for path in sorted(FOLDER.glob("*/*.case")):
             if "native: yes" in read_case(path)[0]:
                 count += 1
-                if path.parent.name == "perl":
-                    programs += sum(name == "one-shot" for name, _, _ in read_case(path)[1])
+                programs[path.parent.name] += sum(name == "one-shot" for name, _, _ in read_case(path)[1])
                 with self.subTest(path.stem):
                     self.check(path)
         self.assertGreater(count, 0)
-        self.assertGreaterEqual(programs, 60)
+        for language in ("javascript", "perl", "python"):
+            self.assertGreaterEqual(programs[language], 60, language)
 
 
 if __name__ == "__main__":
