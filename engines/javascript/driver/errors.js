@@ -17,9 +17,68 @@ function rawStack(error) {
   }
 }
 
-/// The frames of an error's trace, without its header and without those of this driver. '' when it has none.
+// Error.prepareStackTrace and Error.stackTraceLimit are the program's to set, and say what it sees as `error.stack`.
+// The frames themselves are noted before, for the report.
+
+const stackAccessors = {
+  setPrepare: uncurry(getOwnPropertyDescriptor(Error, 'prepareStackTrace').set),
+  setLimit: uncurry(getOwnPropertyDescriptor(Error, 'stackTraceLimit').set),
+};
+const framesLeast = 10;
+let programsPrepare, programsLimit = Error.stackTraceLimit;
+let preparedFrames;  // error to the frames it had, made with the first Error.prepareStackTrace
+
+const callSite = (function findCallSite() {
+  stackAccessors.setPrepare(NativeError, (_error, sites) => sites);
+  const prototype = getPrototypeOf(nativeStack(new NativeError(''))[0]);
+  stackAccessors.setPrepare(NativeError, undefined);
+  return {
+    functionName: uncurry(prototype.getFunctionName), fileName: uncurry(prototype.getFileName),
+    line: uncurry(prototype.getLineNumber), column: uncurry(prototype.getColumnNumber), isNative: uncurry(prototype.isNative),
+  };
+})();
+
+function prepareStackTrace(error, sites) {
+  let frames = '';
+  for (let i = 0; i < sites.length; ++i) {
+    const site = sites[i], name = callSite.functionName(site);
+    const where = callSite.isNative(site) ? 'native' : `${callSite.fileName(site)}:${callSite.line(site)}:${callSite.column(site)}`;
+    frames += `    at ${typeof name === 'string' && name !== '' ? name : '<anonymous>'} (${where})\n`;
+  }
+  weakMapSet(preparedFrames, error, frames);
+  return reflectApply(programsPrepare, NativeError, [error, sites]);
+}
+
+const stackSettings = {
+  get prepareStackTrace() { return programsPrepare; },
+  set prepareStackTrace(value) {
+    programsPrepare = value;
+    if (typeof value === 'function') preparedFrames ??= new NativeWeakMap();
+    stackAccessors.setPrepare(NativeError, typeof value === 'function' ? prepareStackTrace : undefined);
+  },
+  get stackTraceLimit() { return programsLimit; },
+  set stackTraceLimit(value) {
+    programsLimit = value;
+    stackAccessors.setLimit(NativeError, typeof value === 'number' && value > framesLeast ? value : framesLeast);
+  },
+};
+for (const name of objectKeys(stackSettings)) {
+  const { get, set } = getOwnPropertyDescriptor(stackSettings, name);
+  defineProperty(Error, name, { __proto__: null, get, set, enumerable: false, configurable: true });
+}
+
+/// The frames of an error's trace, as many as the program wants to see.
 function userFrames(error) {
-  const stack = rawStack(error);
+  const frames = reportedFrames(error);
+  if (typeof programsLimit === 'number' && programsLimit >= framesLeast) return frames;
+  const lines = stringSplit(frames, '\n'), limit = typeof programsLimit === 'number' && programsLimit > 0 ? programsLimit : 0;
+  return lines.length <= limit ? frames : arrayJoin(arraySlice(lines, 0, limit), '\n');
+}
+
+/// The frames of an error's trace, without its header and without those of this driver. '' when it has none.
+function reportedFrames(error) {
+  const noted = preparedFrames === undefined || host.isProxy(error) ? undefined : weakMapGet(preparedFrames, error);
+  const stack = noted ?? rawStack(error);
   if (stack === '') return '';
   const lines = stringSplit(stack, '\n'), kept = [];
   for (let i = 0; i < lines.length; ++i) {
@@ -78,10 +137,25 @@ function readText(error, key, fallback) {
   }
 }
 
+const nativeErrors = [
+  NativeTypeError, NativeRangeError, NativeSyntaxError, ReferenceError, EvalError, URIError, AggregateError,
+  InternalError,
+];
+const nativeErrorNames = arrayMap(nativeErrors, (type) => type.name);
+const nativeErrorPrototypes = arrayMap(nativeErrors, (type) => type.prototype);
+
+/// Which of the language's own errors it is, whatever has become of the properties that say so.
+function nativeErrorName(error) {
+  for (let i = 0; i < nativeErrorPrototypes.length; ++i) {
+    if (isPrototypeInChain(error, nativeErrorPrototypes[i])) return nativeErrorNames[i];
+  }
+  return 'Error';
+}
+
 function errorName(error) {
   const name = readText(error, 'name', '');
   if (kindOf(error) === 'DOMException') return name === 'Error' ? 'DOMException' : name;
-  if (name === '') return constructorName(error) ?? 'Error';
+  if (name === '') return constructorName(error) ?? nativeErrorName(error);
   if (name === 'Error') {
     // A subclass that sets no name of its own is still called by its class, as in Node.
     const made = constructorName(error);
@@ -170,8 +244,7 @@ function describeError(thrown, file) {
     if (isErrorLike(thrown)) {
       name = errorName(thrown);
       message = errorMessage(thrown);
-      const frames = userFrames(thrown);
-      line = lineInFile(frames, file);
+      line = lineInFile(reportedFrames(thrown), file);
       trace = inspect(thrown, lineOptions);
     } else {
       message = typeof thrown === 'string' ? thrown : inspect(thrown, lineOptions);
@@ -182,9 +255,8 @@ function describeError(thrown, file) {
     message ??= '<the thrown value could not be shown>';
     trace ??= `${name}: ${message}`;
   }
-  const traceback = shortLines(trace);
-  setPrototypeOf(traceback, null);  // or a toJSON that user code gave to all arrays would be asked
-  const reply = { __proto__: null, name: shorten(`${name}`, lineMax), message: shorten(`${message}`, messageMax), traceback };
-  if (line > 0) reply.lineNumber = line;
-  return jsonStringify(reply);
+  // Piece by piece: for objects and arrays the engine's JSON asks for toJSON and runs setters of Array.prototype.
+  const lines = arrayMap(shortLines(trace), (text) => jsonStringify(text));
+  const head = `"name":${jsonStringify(shorten(`${name}`, lineMax))},"message":${jsonStringify(shorten(`${message}`, messageMax))}`;
+  return `{${head},"traceback":[${arrayJoin(lines, ',')}]${line > 0 ? `,"lineNumber":${line}` : ''}}`;
 }

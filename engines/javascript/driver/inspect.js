@@ -9,6 +9,11 @@ const inspectDefaults = {
   __proto__: null, showHidden: false, depth: 2, colors: false, customInspect: true, showProxy: false,
   maxArrayLength: 100, maxStringLength: 10000, breakLength: 80, compact: 3, sorted: false, getters: false,
 };
+// Programs reach it as util.inspect.defaultOptions and may set other values, but no getters.
+const inspectKeys = objectKeys(inspectDefaults);
+for (let i = 0; i < inspectKeys.length; ++i) {
+  defineProperty(inspectDefaults, inspectKeys[i], { __proto__: null, configurable: false });
+}
 const identifierPattern = /^[a-zA-Z_][a-zA-Z_0-9]*$/;
 const indexPattern = /^(0|[1-9][0-9]*)$/;
 const quotedEscapes = objectAssign(objectCreate(null), {
@@ -657,6 +662,13 @@ function inspectContext(options) {
   if (context.maxArrayLength === null) context.maxArrayLength = Infinity;
   if (context.maxStringLength === null) context.maxStringLength = Infinity;
   if (context.compact === false) context.compact = 0;
+  // Anything else would run its valueOf wherever it is compared.
+  if (typeof context.depth !== 'number' && context.depth !== null) context.depth = 2;
+  if (typeof context.maxArrayLength !== 'number') context.maxArrayLength = 100;
+  if (typeof context.maxStringLength !== 'number') context.maxStringLength = 10000;
+  if (typeof context.breakLength !== 'number') context.breakLength = 80;
+  if (typeof context.compact !== 'number' && context.compact !== true) context.compact = 3;
+  if (typeof context.sorted !== 'function') context.sorted = context.sorted === true;
   return context;
 }
 

@@ -32,15 +32,14 @@ const symbolFor = Symbol.for, symbolToString = uncurry(Symbol.prototype.toString
 const symbolDescription = getterOf(Symbol.prototype, 'description');
 
 const arrayIsArray = Array.isArray, arrayFrom = Array.from;
-const arrayPush = uncurry(Array.prototype.push), arrayPop = uncurry(Array.prototype.pop);
-const arrayShift = uncurry(Array.prototype.shift), arrayUnshift = uncurry(Array.prototype.unshift);
+const arrayPop = uncurry(Array.prototype.pop), arrayShift = uncurry(Array.prototype.shift);
 const arrayJoin = uncurry(Array.prototype.join), arrayIndexOf = uncurry(Array.prototype.indexOf);
 const arrayIncludes = uncurry(Array.prototype.includes), arraySort = uncurry(Array.prototype.sort);
 
 const stringSlice = uncurry(String.prototype.slice), stringIndexOf = uncurry(String.prototype.indexOf);
 const stringLastIndexOf = uncurry(String.prototype.lastIndexOf), stringCharCodeAt = uncurry(String.prototype.charCodeAt);
-const stringCodePointAt = uncurry(String.prototype.codePointAt), stringSplit = uncurry(String.prototype.split);
-const stringReplaceAll = uncurry(String.prototype.replaceAll), stringStartsWith = uncurry(String.prototype.startsWith);
+const stringCodePointAt = uncurry(String.prototype.codePointAt);
+const stringStartsWith = uncurry(String.prototype.startsWith);
 const stringEndsWith = uncurry(String.prototype.endsWith), stringIncludes = uncurry(String.prototype.includes);
 const stringRepeat = uncurry(String.prototype.repeat), stringPadStart = uncurry(String.prototype.padStart);
 const stringPadEnd = uncurry(String.prototype.padEnd), stringTrim = uncurry(String.prototype.trim);
@@ -70,7 +69,13 @@ const promiseThen = uncurry(Promise.prototype.then);
 const promiseResolve = Promise.resolve.bind(Promise);
 const dateNow = Date.now, dateGetTime = uncurry(Date.prototype.getTime), dateToISOString = uncurry(Date.prototype.toISOString);
 const regexpExec = uncurry(RegExp.prototype.exec);
-const regexpSource = getterOf(RegExp.prototype, 'source'), regexpFlags = getterOf(RegExp.prototype, 'flags');
+const regexpSource = getterOf(RegExp.prototype, 'source');
+const regexpFlagLetters = ['d', 'g', 'i', 'm', 's', 'u', 'v', 'y'];
+const regexpFlagGetters = [
+  getterOf(RegExp.prototype, 'hasIndices'), getterOf(RegExp.prototype, 'global'), getterOf(RegExp.prototype, 'ignoreCase'),
+  getterOf(RegExp.prototype, 'multiline'), getterOf(RegExp.prototype, 'dotAll'), getterOf(RegExp.prototype, 'unicode'),
+  getterOf(RegExp.prototype, 'unicodeSets'), getterOf(RegExp.prototype, 'sticky'),
+];
 
 const typedArrayPrototype = getPrototypeOf(Uint8Array.prototype);
 const typedArrayLength = getterOf(typedArrayPrototype, 'length'), typedArrayBuffer = getterOf(typedArrayPrototype, 'buffer');
@@ -116,6 +121,44 @@ function typeError(code, message, boundary) {
 
 function isObject(value) {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+const newElement = { __proto__: null, value: undefined, writable: true, enumerable: true, configurable: true };
+
+/// Array.prototype.push would run a setter that user code gave to all arrays for that index.
+function arrayPush(list, value) {
+  newElement.value = value;
+  defineProperty(list, list.length, newElement);
+  newElement.value = undefined;
+}
+
+function arrayUnshift(list, value) {
+  arrayPush(list, value);
+  for (let i = list.length - 1; i > 0; --i) list[i] = list[i - 1];
+  list[0] = value;
+}
+
+/// The getter of `flags` would ask the others through the prototype.
+function regexpFlags(pattern) {
+  let flags = '';
+  for (let i = 0; i < regexpFlagLetters.length; ++i) if (regexpFlagGetters[i](pattern)) flags += regexpFlagLetters[i];
+  return flags;
+}
+
+// `split` and `replaceAll` of strings would ask the separator for methods by Symbol.split and Symbol.replace.
+
+function stringSplit(text, separator) {
+  const pieces = [];
+  let from = 0;
+  for (let at; (at = stringIndexOf(text, separator, from)) >= 0; from = at + separator.length) {
+    arrayPush(pieces, stringSlice(text, from, at));
+  }
+  arrayPush(pieces, stringSlice(text, from));
+  return pieces;
+}
+
+function stringReplaceAll(text, what, by) {
+  return stringIncludes(text, what) ? arrayJoin(stringSplit(text, what), by) : text;
 }
 
 // Those array methods that ask an array for its constructor are written out: user code may have changed it.

@@ -8,13 +8,15 @@ for my $module (@modules) {
     require $file;
 }
 require Data::Dumper;
-my ($make, $write) = (\&Data::Dumper::new, \&Data::Dumper::Dumpxs);
+my $write = \&Data::Dumper::Dumpxs;
 sub {
-    my $dumper = $make->('Data::Dumper', [$_[0]], []);
-    @$dumper{qw(terse indent sortkeys useqq useperl deepcopy purity quotekeys maxdepth deparse sparseseen)} =
-        (1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0);
-    @$dumper{qw(pad varname pair freezer toaster trailingcomma)} = ('', 'VAR', ' => ', '', '', 0);
-    my $text = $write->($dumper);
-    chomp $text;
+    # All that Data::Dumper's own `new` would take from its package's variables, which are the program's to set.
+    my $text = $write->({
+        level => 0, indent => 1, pad => '', xpad => '  ', apad => '', sep => "\n", pair => ' => ', varname => 'VAR', seen => {},
+        todump => [$_[0]], names => [], terse => 1, purity => 0, useqq => 0, useperl => 0, freezer => '', toaster => '',
+        deepcopy => 0, quotekeys => 1, bless => 'bless', maxdepth => 0, maxrecurse => 1000, sortkeys => 1, deparse => 0,
+        noseen => 0, trailingcomma => 0,
+    });
+    substr($text, -1) = '' if substr($text, -1) eq "\n";  # not chomp, which asks $/
     $text;
 };

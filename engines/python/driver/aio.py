@@ -11,6 +11,8 @@ only just created gets going.
 """
 import asyncio
 from asyncio import base_events, events, tasks
+from asyncio.events import _get_running_loop, _set_running_loop
+from asyncio.tasks import all_tasks, gather
 from contextvars import copy_context
 from sys import set_asyncgen_hooks
 from time import sleep
@@ -89,7 +91,7 @@ def _create_task(coro, **options):
 
     Outside of a running loop the task belongs to the cells' loop and runs when a cell awaits.
     """
-    return (events._get_running_loop() or cell_loop()).create_task(coro, **options)
+    return (_get_running_loop() or cell_loop()).create_task(coro, **options)
 
 
 def run(coroutine):
@@ -110,7 +112,7 @@ def run(coroutine):
 
 def after_interrupt():
     """An interrupt can hit a loop while it starts or ends, and leave it marked as running. None is."""
-    events._set_running_loop(None)
+    _set_running_loop(None)
     if _loop is not None and _loop._thread_id is not None:
         _loop._thread_id = None
         _loop._stopping = False
@@ -145,19 +147,26 @@ def _one_pass(loop):
 
 
 def end_of_cell():
+    global _loop, _used
     if _used and not _loop._closed and (_loop._ready or _loop._scheduled):
-        _one_pass(_loop)
+        try:
+            _one_pass(_loop)
+        except Exception:
+            # Not the fault of a task: the loop itself has been changed. It would fail again after every cell.
+            _loop = None
+            _used = False
+            raise
 
 
 def end_of_context():
     """Cancels what still runs, as asyncio.run does at its end."""
     if not _used or _loop._closed:
         return
-    pending = tasks.all_tasks(_loop)
+    pending = all_tasks(_loop)
     if pending:
         for task in pending:
             task.cancel()
-        _loop.run_until_complete(tasks.gather(*pending, return_exceptions=True))
+        _loop.run_until_complete(gather(*pending, return_exceptions=True))
     _loop.run_until_complete(_loop.shutdown_asyncgens())
 
 

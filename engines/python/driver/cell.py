@@ -13,13 +13,14 @@ A request of one byte is one of COMMANDS instead.
 
 Reply, through the host's door: a line of JSON (engine/language.h has its format), then the value.
 """
-import _ast
 import builtins
 import sys
 import types
+from _ast import Expr, Expression, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 from builtins import compile, eval
 from marshal import loads
 from posix import chdir, getcwd
+from sys import gettrace, settrace
 
 from _host import call as answer
 from json.encoder import encode_basestring as quote
@@ -29,6 +30,7 @@ display = load('display')
 errors = load('errors')
 finish = load('finish')
 fresh = load('fresh')
+hooks = load('hooks')
 interrupt = load('interrupt')
 sources = load('sources')
 streams = load('streams')
@@ -37,8 +39,8 @@ FLAG_FRESH = 1      # the first cell after the image or a snapshot
 FLAG_FILES = 2      # /workspace is not empty: its modules may shadow those of the image
 FLAG_SCRIPT = 4     # the code is a program in a file: set __file__ and the import path
 
-_PARSE = _ast.PyCF_ONLY_AST
-_AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_PARSE = PyCF_ONLY_AST
+_AWAIT = PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FUTURES = 0x1FE0000   # the compiler flags of `from __future__ import …`
 _COROUTINE = 0x80      # code that has to be awaited
 
@@ -72,7 +74,6 @@ def _semicolon_after(node, lines):
 
 def _compile(source, file):
     """(code of the statements or None, code of the last expression or None, whether its value is shown)"""
-    global _futures
     flags = _AWAIT | _futures
     if _is_one_line(source):
         # Without a syntax tree this takes a third of the time.
@@ -80,14 +81,25 @@ def _compile(source, file):
             return None, compile(source, file, 'eval', flags, True), True
         except SyntaxError:
             pass
+    try:
+        return _compile_tree(source, file, flags)
+    except SyntaxError:
+        raise
+    except Exception:
+        # The program may have changed the classes of the tree. Without them there is no telling the last expression.
+        return compile(source, file, 'exec', flags, True), None, False
+
+
+def _compile_tree(source, file, flags):
+    global _futures
     tree = compile(source, file, 'exec', flags | _PARSE, True)
     body = tree.body
     last = body[-1] if body else None
     shown = True
-    if type(last) is _ast.Expr:
+    if type(last) is Expr:
         body.pop()
         shown = b';' not in source or not _semicolon_after(last, sources.lines_of(file))
-        last = _ast.Expression(last.value)
+        last = Expression(last.value)
     else:
         last = None
     statements = expression = None
@@ -103,37 +115,54 @@ def _compile(source, file):
     return statements, expression, shown
 
 
+def _evaluate(code):
+    if '__builtins__' not in main:
+        main['__builtins__'] = builtins  # else eval would put the driver's own there
+    hooks.give_back()
+    try:
+        value = eval(code, main)
+        return aio.run(value) if code.co_flags & _COROUTINE else value
+    finally:
+        # Not by a function of ours: the tracer would be told of its call.
+        tracer = gettrace()
+        if tracer is not None:
+            settrace(None)
+        hooks.lay_aside(tracer)
+
+
 def _execute(statements, expression):
-    value = None
     if statements is not None:
-        value = eval(statements, main)
-        if statements.co_flags & _COROUTINE:
-            aio.run(value)
-        value = None
-    if expression is not None:
-        value = eval(expression, main)
-        if expression.co_flags & _COROUTINE:
-            value = aio.run(value)
-    return value
+        _evaluate(statements)
+    return None if expression is None else _evaluate(expression)
 
 
 def _exit_code(code):
     """What the operating system would see of `raise SystemExit(code)`."""
     if code is None:
         return 0
-    if isinstance(code, int):
+    if issubclass(type(code), int):
+        code = int.__index__(code)
         return code & 0xFF if -1 << 63 <= code < 1 << 63 else 0xFF
     try:
         streams.write_error(str(code) + '\n')
-    except Exception:
+    except BaseException:
         pass
     return 1
 
 
 def _failure(error, file):
     """The reply's head for an error."""
-    if isinstance(error, finish.HardExit) or isinstance(error, SystemExit):
-        return b'{"exit":%d,"cwd":%s}' % (_exit_code(error.code), _cwd_json)
+    try:
+        return _failure_in_full(error, file)
+    except BaseException:
+        # What the user's code can reach of the library has been changed so that nothing more can be told.
+        return b'{"error":{"name":%s,"message":""},"cwd":%s}' % (
+            display.to_bytes(quote(errors.shorten(errors.name_of(error), errors.LINE_MAX))), _cwd_json)
+
+
+def _failure_in_full(error, file):
+    if issubclass(type(error), (finish.HardExit, SystemExit)):
+        return b'{"exit":%d,"cwd":%s}' % (_exit_code(errors.exit_code_of(error)), _cwd_json)
     name = errors.name_of(error)
     message = errors.message_of(error)
     lines = errors.short_lines(errors.text_of(error, name, message))
@@ -204,6 +233,7 @@ def _run(request):
             aio.after_interrupt()
         _end_after(error)
         failure = _failure(error, file)
+    hooks.lay_aside(gettrace())  # again: code of the user's may have run since, to show a value or in a task
     if failure is not None:
         answer(failure)
     elif field is None:
@@ -215,8 +245,10 @@ def _run(request):
 def _end_after(error):
     try:
         _end()
-    except Exception:
-        pass  # the cell's own error is the one that counts
+    except BaseException as late:
+        # The cell's own error is the one that counts.
+        if type(late) is KeyboardInterrupt:
+            aio.after_interrupt()
 
 
 FINISH = b'f'
@@ -230,6 +262,7 @@ def run(request):
         _run(request)
     except BaseException:
         # An interrupt in the driver's own code, after the cell's had ended.
+        settrace(None)
         aio.after_interrupt()
         answer(b'{"error":{"name":"KeyboardInterrupt","message":""},"cwd":%s}' % _cwd_json)
     return 0, False

@@ -21,7 +21,11 @@ def to_bytes(text):
     try:
         return text.encode()
     except UnicodeEncodeError:
+        pass
+    try:
         return text.encode('utf-16-le', 'surrogatepass').decode('utf-16-le', 'replace').encode()
+    except LookupError:  # the program has taken its codecs away
+        return ''.join(c if c < '\ud800' or c > '\udfff' else '\ufffd' for c in text).encode()
 
 
 def show(value):

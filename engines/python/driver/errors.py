@@ -9,6 +9,8 @@ imports are shared with the cells), a plainer text is made here.
 import sys
 import types
 
+_trace_of = BaseException.__traceback__.__get__
+_own_exit_code = SystemExit.code.__get__
 _HIDDEN = ('<sandbox/', sys.path[-1], '<frozen ')
 
 # The host cuts the texts of an error at these sizes, in bytes. Cut here first, megabytes need not be escaped, sent and
@@ -55,10 +57,28 @@ class _Lines:
     cache = {}
 
 
+def _builtins_with_modules(modules):
+    """Builtins whose `import` finds these modules, whatever has become of sys.modules since, and no others."""
+    def find(name, globals=None, locals=None, fromlist=(), level=0):
+        found = modules.get(name if fromlist else name.partition('.')[0])
+        if found is None:
+            raise ImportError(name)
+        return found
+
+    return {**__builtins__, '__import__': find}
+
+
 def _private_traceback_module():
     import traceback
+    # What it imports only once there is an error to show: the user's file of that name is not meant.
+    import _colorize, ast, tokenize  # noqa: E401
+    for name in ('_suggestions', '_missing_stdlib_info'):
+        try:
+            __import__(name)
+        except ImportError:
+            pass
     module = types.ModuleType('traceback')
-    vars(module)['__builtins__'] = __builtins__
+    vars(module)['__builtins__'] = _builtins_with_modules(dict(sys.modules))
     exec(traceback.__loader__.get_code('traceback'), vars(module))
     module.linecache = _Lines
 
@@ -99,7 +119,7 @@ def _trim(report, seen):
 
 def _plain(error, name, message):
     lines = ['Traceback (most recent call last):']
-    trace = error.__traceback__
+    trace = _trace_of(error)
     while trace is not None:
         code = trace.tb_frame.f_code
         if _shown(code.co_filename):
@@ -144,14 +164,22 @@ def name_of(error):
 def message_of(error):
     try:
         return str.__str__(str(error))
-    except Exception:
+    except BaseException:
         return '<exception str() failed>'
+
+
+def exit_code_of(error):
+    """What an exception that ends the cell has as its code; a subclass may compute it."""
+    try:
+        return error.code
+    except BaseException:
+        return _own_exit_code(error) if issubclass(type(error), SystemExit) else 1
 
 
 def line_of(error, filename):
     """The line of the cell that raised, was calling, or does not parse."""
     line = None
-    trace = error.__traceback__
+    trace = _trace_of(error)
     last = None
     while trace is not None:
         code = trace.tb_frame.f_code.co_filename
@@ -160,7 +188,7 @@ def line_of(error, filename):
         elif _shown(code):
             last = trace.tb_lineno
         trace = trace.tb_next
-    if line is None and isinstance(error, SyntaxError):
+    if line is None and issubclass(type(error), SyntaxError):
         try:
             if error.filename == filename and type(error.lineno) is int:
                 line = error.lineno
@@ -171,11 +199,11 @@ def line_of(error, filename):
 
 def text_of(error, name, message):
     try:
-        report = _traceback.TracebackException(type(error), error, error.__traceback__, lookup_lines=False,
+        report = _traceback.TracebackException(type(error), error, _trace_of(error), lookup_lines=False,
                                                compact=True)
         _trim(report, set())
         return ''.join(report.format()).rstrip('\n')
-    except Exception:
+    except BaseException:
         return _plain(error, name, message)
 
 

@@ -7,13 +7,14 @@ exit handlers run, objects with finalizers in __main__ are let go, open files ar
 """
 import atexit
 import builtins
-import gc
 import io
 import logging
 import os
 import posix
 import types
 import weakref
+from atexit import _ncallbacks as count_handlers, _run_exitfuncs as run_handlers
+from gc import collect, get_objects
 
 aio = load('aio')
 errors = load('errors')
@@ -49,40 +50,64 @@ class Quitter:
 
 
 _logging_handlers = 0
+_handlers_of_logging = logging._handlerList
+_shut_logging_down = logging.shutdown
 _WRITERS = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 _PLAIN = frozenset((int, str, float, bool, bytes, type(None), type, types.ModuleType, types.FunctionType,
                     types.BuiltinFunctionType))
+_KEPT = (types.ModuleType, types.FunctionType, type)
 
 
-def _let_go():
-    main = load('cell').main
-    values = list(main.values())
-    if all(type(value) in _PLAIN and not (type(value) is type and '__del__' in vars(value)) for value in values):
-        return
-    everything = any(type(value) is type and '__del__' in vars(value) for value in values)
-    del values
+def _has_finalizer(value):
+    return type(value) is type and '__del__' in vars(value)
+
+
+def _is_plain(values):
+    try:
+        return all(type(value) in _PLAIN and not _has_finalizer(value) for value in values)
+    except Exception:
+        return False  # a metaclass that has no hash
+
+
+def _let_go(main):
+    everything = any(map(_has_finalizer, main.values()))
     for name in list(main):
-        value = main[name]
-        if not name.startswith('__') and (everything or hasattr(type(value), '__del__')) and not isinstance(
-                value, (types.ModuleType, types.FunctionType, type)):
+        if type(name) is not str or name.startswith('__'):
+            continue
+        kind = type(main[name])
+        if (everything or hasattr(kind, '__del__')) and not issubclass(kind, _KEPT):
             del main[name]
-    value = None
-    gc.collect()
-    for value in gc.get_objects():
-        if isinstance(value, _WRITERS):
+
+
+def _write_what_is_left():
+    collect()
+    for value in get_objects():
+        if issubclass(type(value), _WRITERS):
             try:
                 value.flush()
-            except (OSError, ValueError):
+            except Exception:
                 pass
 
 
-def end_of_context():
+def _end_of_main():
+    main = load('cell').main
+    if _is_plain(list(main.values())):
+        return
     try:
-        _run_exit_handlers()
-        _let_go()
-    except BaseException as error:
-        # Nobody waits for an answer any more.
-        streams.write_error(errors.text_of(error, errors.name_of(error), errors.message_of(error)) + '\n')
+        _let_go(main)
+    finally:
+        _write_what_is_left()
+
+
+def end_of_context():
+    for step in (_run_exit_handlers, _end_of_main):
+        try:
+            step()
+        except BaseException as error:
+            # Nobody waits for an answer any more.
+            streams.write_error(errors.text_of(error, errors.name_of(error), errors.message_of(error)) + '\n')
+            if type(error) is KeyboardInterrupt:
+                break  # there is no time left
     streams.flush_replaced()
     return 0, False
 
@@ -91,10 +116,10 @@ def _run_exit_handlers():
     if hard_exit:
         return
     aio.end_of_context()
-    if atexit._ncallbacks():
-        atexit._run_exitfuncs()
-    if len(logging._handlerList) != _logging_handlers:
-        logging.shutdown()
+    if count_handlers():
+        run_handlers()
+    if len(_handlers_of_logging) != _logging_handlers:
+        _shut_logging_down()
 
 
 def install():

@@ -12,6 +12,7 @@ WORKSPACE = '/workspace'
 HEADROOM_BYTES = 32 << 20
 
 _environ = os.environ._data          # bytes to bytes
+_sys = vars(sys)
 _modules = sys.modules
 _importers = sys.path_importer_cache
 _generators = {}                     # module to (all modules with the same generator, what seeds it)
@@ -28,7 +29,8 @@ def set_environment(env):
     for key in list(_environ):
         if key not in wanted:
             del _environ[key]
-            unsetenv(key)
+            if type(key) is bytes:
+                unsetenv(key)
     for key, value in wanted.items():
         if _environ.get(key) != value:
             _environ[key] = value
@@ -67,7 +69,7 @@ def shadow():
         if name in _baked and name not in _shadowed and (name != entry or _is_package(entry)):
             _shadowed.add(name)
             prefix = name + '.'
-            for module in [m for m in _modules if m == name or m.startswith(prefix)]:
+            for module in [m for m in _modules if type(m) is str and (m == name or m.startswith(prefix))]:
                 del _modules[module]
 
 
@@ -97,8 +99,9 @@ def place_of_script(file):
     if not file.startswith(WORKSPACE + '/'):
         file = WORKSPACE + '/' + file.rpartition('/')[2]
     folder = file.rpartition('/')[0]
-    if sys.path[0] != folder:
-        sys.path.insert(0, folder)
+    path = _sys.get('path')
+    if type(path) is list and path[:1] != [folder]:
+        path.insert(0, folder)
     return file
 
 

@@ -14,7 +14,7 @@ def _decode(source):
         if b'coding' in source[:400]:
             return source.decode(detect_encoding(BytesIO(source).readline)[0])
         return source.removeprefix(_BOM).decode()
-    except (SyntaxError, LookupError, UnicodeDecodeError):
+    except Exception:
         return source.decode('utf-8', 'replace')
 
 

@@ -44,7 +44,10 @@ def renew_stdin():
     """Before a cell: what the one before left unread in the buffer was its own input."""
     global _stdin
     if _sys.get('stdin') is _stdin:
-        sys.stdin = sys.__stdin__ = _stdin = _reader()
+        try:
+            _sys['stdin'] = _sys['__stdin__'] = _stdin = _reader()
+        except Exception:
+            pass  # without its codecs a program keeps the reader that it has
 
 
 def flush_replaced():
@@ -66,8 +69,8 @@ def write_error(text):
         return
     try:
         stream.write(text)
-    except Exception:
+    except BaseException:
         try:
             _ours[1].write(text)
-        except Exception:
+        except BaseException:
             pass
