@@ -122,7 +122,7 @@ const plainCollator = { letters: objectCreate(null), sensitivity: 'variant', ign
   method(Collator, 'supportedLocalesOf', (locales) => intlTags(locales, Collator.supportedLocalesOf));
   method(intlObject, 'Collator', Collator);
   const compared = {
-    localeCompare(that, locales, options) {
+    localeCompare(that, locales = undefined, options = undefined) {
       if (this === undefined || this === null) throw new NativeTypeError('String.prototype.localeCompare called on null or undefined');
       return collate(`${this}`, `${that}`, locales === undefined && options === undefined ? plainCollator : makeCollator(locales, options, compared.localeCompare));
     },

@@ -239,23 +239,26 @@ function formatLocaleDate(date, locales, options, defaults, boundary) {
   return timeText === '' ? dateText : `${dateText}${joiner}${timeText}`;
 }
 
-method(Number.prototype, 'toLocaleString', function toLocaleString(locales, options) {
-  const value = numberValueOf(this);
-  return orIntl(() => formatLocaleNumber(value, locales, options, toLocaleString), () => intlNumberText(value, locales, options, toLocaleString));
-});
-method(BigInt.prototype, 'toLocaleString', function toLocaleString(locales, options) {
-  const value = bigintValueOf(this);
-  return orIntl(() => formatLocaleNumber(value, locales, options, toLocaleString), () => intlNumberText(value, locales, options, toLocaleString));
-});
-method(Date.prototype, 'toLocaleString', function toLocaleString(locales, options) {
-  return orIntl(() => formatLocaleDate(this, locales, options, 'all', toLocaleString), () => intlDateText(this, locales, options, 'all', toLocaleString));
-});
-method(Date.prototype, 'toLocaleDateString', function toLocaleDateString(locales, options) {
-  return orIntl(() => formatLocaleDate(this, locales, options, 'date', toLocaleDateString), () => intlDateText(this, locales, options, 'date', toLocaleDateString));
-});
-method(Date.prototype, 'toLocaleTimeString', function toLocaleTimeString(locales, options) {
-  return orIntl(() => formatLocaleDate(this, locales, options, 'time', toLocaleTimeString), () => intlDateText(this, locales, options, 'time', toLocaleTimeString));
-});
+/// Methods are no constructors, and these need no arguments.
+function localeMethod(prototype, name, textOf) {
+  const holder = {
+    [name](locales = undefined, options = undefined) { return textOf(this, locales, options, holder[name]); },
+  };
+  method(prototype, name, holder[name]);
+}
+
+const localeNumber = (valueOf) => (self, locales, options, caller) => {
+  const value = valueOf(self);
+  return orIntl(() => formatLocaleNumber(value, locales, options, caller), () => intlNumberText(value, locales, options, caller));
+};
+localeMethod(Number.prototype, 'toLocaleString', localeNumber(numberValueOf));
+localeMethod(BigInt.prototype, 'toLocaleString', localeNumber(bigintValueOf));
+
+const localeDate = (parts) => (self, locales, options, caller) =>
+  orIntl(() => formatLocaleDate(self, locales, options, parts, caller), () => intlDateText(self, locales, options, parts, caller));
+localeMethod(Date.prototype, 'toLocaleString', localeDate('all'));
+localeMethod(Date.prototype, 'toLocaleDateString', localeDate('date'));
+localeMethod(Date.prototype, 'toLocaleTimeString', localeDate('time'));
 
 /// Turkish has two letters i, and Greek capitals no accents.
 function localeCase(text, tags, isUpper) {
@@ -275,7 +278,7 @@ function localeCase(text, tags, isUpper) {
 for (const isUpper of [true, false]) {
   const name = isUpper ? 'toLocaleUpperCase' : 'toLocaleLowerCase';
   const changed = {
-    [name](locales) {
+    [name](locales = undefined) {
       if (this === undefined || this === null) throw atCaller(new NativeTypeError(`String.prototype.${name} called on null or undefined`), changed[name]);
       return localeCase(`${this}`, intlTags(locales, changed[name]), isUpper);
     },

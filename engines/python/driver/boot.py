@@ -63,6 +63,7 @@ def main():
     load('sources').install()
     import_common_modules(IMPORTS)
     load('missing').adjust_imported()
+    load('hashes').install()
     cell = load('cell')
     load('fresh').install(at_start)
     load('finish').install()

@@ -88,6 +88,8 @@ def install():
     import _thread
     import threading
     sys.meta_path.append(WhyNotFinder)
+    # As Python says it where no program file is known; platform.platform() would fail to read the one named before.
+    sys.executable = sys._base_executable = ''
     _thread.start_new_thread = _thread.start_new = _thread.start_joinable_thread = _no_thread
     threading._start_joinable_thread = threading._start_new_thread = _no_thread
     # Not os.fork: its absence is how the standard library knows that there is none.

@@ -47,9 +47,9 @@ constexpr std::string_view kWarmUp[] = {
     "2)",
     "fs.writeFileSync('/tmp/x', 'x'); fs.readFileSync('/tmp/x', 'utf8'); fs.rmSync('/tmp/x')",
     "Promise.reject(new Error('r'))",
-    "enum E { A } const t: number = E.A; t",
-    "class A { #x = 1; get x() { return this.#x } } Object.entries({ a: new A().x }).map(([k, v]) => "
-    "`${k}${v}`).join()",
+    "(() => { enum E { A } const t: number = E.A; return t })()",
+    "(() => { class A { #x = 1; get x() { return this.#x } } return Object.entries({ a: new A().x })"
+    ".map(([k, v]) => `${k}${v}`).join() })()",
 };
 
 Error thrown(std::string_view what) {
