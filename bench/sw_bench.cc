@@ -236,6 +236,17 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
   }
 }
 
+/// What the checks of code that stops by a trap cost: compare with guest/javascript/fib.
+void register_checked(const std::shared_ptr<engine::Engine>& engine) {
+  const fs::path file = fs::path(SW_BENCH_PROGRAMS) / "run_fib.js";
+  const fs::path interpreter = find_interpreter(natives().at("javascript"));
+  benchmark::RegisterBenchmark("guest_checked/javascript/fib",
+                               [=](benchmark::State& s) { guest_program(s, engine, interpreter, file); })
+      ->Unit(benchmark::kMillisecond)
+      ->UseManualTime()
+      ->Iterations(3);
+}
+
 int run(int argc, char** argv) {
   const fs::path own_program = fs::canonical("/proc/self/exe").parent_path() / "sandbox-workers";
   const auto machine = must(engine::Machine::create());
@@ -244,10 +255,12 @@ int run(int argc, char** argv) {
     register_language(engine, own_program);
     register_context_benchmarks(engine);
   }
+  const auto checked = must(engine::Machine::create({.stop_means = wasm::StopMeans::kEpoch}));
+  register_checked(must(cli::load_engine(*checked, must(engine::find_language("javascript")))));
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   const auto ran = machine->on_guest_thread([] { benchmark::RunSpecifiedBenchmarks(); });
-  benchmark::ClearRegisteredBenchmarks();  // they hold engines, which must go before the machine
+  benchmark::ClearRegisteredBenchmarks();  // they hold engines, which must go before the machines
   return ran.ok() ? 0 : 1;
 }
 

@@ -26,6 +26,11 @@ constexpr std::size_t kBytesCompiledPerSecond = 2'000'000;
 // A bake may need more memory than a run; the image's size is what counts later.
 constexpr std::uint64_t kBakeMemoryBytesMax = std::uint64_t{2} << 30;
 
+/// Code with checks, and its images, are kept apart: making one variant's does not push the other's out.
+std::string_view variant(const wasm::Engine& engine) {
+  return engine.options().stop_means == wasm::StopMeans::kEpoch ? "epoch-" : "";
+}
+
 std::string short_name(std::string_view kind, std::string_view language, Sha256& hash) {
   return fmt::format("{}-{}-{}", kind, language, hash.hex().substr(0, 32));
 }
@@ -148,8 +153,8 @@ Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest&
   for (const auto& [name, content] : manifest.drivers) image.field(name).field(content);
   for (const std::string& name : manifest.imports) image.field(name);
   return ArtifactNames{.package = short_name("package", manifest.language, package),
-                       .code = short_name("code", manifest.language, code),
-                       .image = short_name("image", manifest.language, image)};
+                       .code = short_name(fmt::format("{}code", variant(engine)), manifest.language, code),
+                       .image = short_name(fmt::format("{}image", variant(engine)), manifest.language, image)};
 }
 
 Result<Baked> bake(const Environment& environment, const Language& language, const ArtifactNames& names,
@@ -186,8 +191,8 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
                                           progress));
   if (made) {
     // Drivers change often while they are written; packages and code hardly ever.
-    cache.prune(fmt::format("image-{}-", manifest.language), 4);
-    cache.prune(fmt::format("code-{}-", manifest.language), 3);
+    cache.prune(fmt::format("{}image-{}-", variant(environment.wasm), manifest.language), 4);
+    cache.prune(fmt::format("{}code-{}-", variant(environment.wasm), manifest.language), 3);
   }
   SW_TRY(auto image, wasm::Image::open(image_folder / kImageFile));
   SW_TRY(const json::object record, read_json(image_folder / kFactsFile));

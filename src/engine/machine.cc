@@ -27,7 +27,7 @@ Result<std::unique_ptr<Machine>> Machine::create(const MachineOptions& options) 
     return Error{ErrorCode::kUnavailable,
                  fmt::format("{} ($SANDBOX_WORKERS_CACHE can name another folder)", cache.error().message), 0};
   }
-  SW_TRY(auto wasm, wasm::Engine::create({}));
+  SW_TRY(auto wasm, wasm::Engine::create({.stop_means = options.stop_means}));
   return std::unique_ptr<Machine>(new Machine(std::unique_ptr<Parts>(
       new Parts{.wasm = std::move(wasm), .cache = *std::move(cache), .clocks = {}, .watchdog = {}})));
 }

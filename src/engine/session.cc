@@ -117,6 +117,8 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Guest> guest,
 }
 
 void Session::soft_stop() {
+  // Who chose code with checks wants it to end where it is, whatever it would catch.
+  if (instance_->stop_means() == wasm::StopMeans::kEpoch) return hard_stop();
   guest_->soft_stop();
   // A guest that sleeps in the host must wake up to notice.
   cancellation_->wake();
@@ -207,6 +209,8 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
   Outcome outcome;
   if (stop != StopReason::kNone && reply.error) {
     outcome = limit_outcome(ending_of(stop), stop_message(stop, limits_), std::move(reply.error->traceback));
+    // Some guests were between two pieces of code, and did not trap. One rule for all is easier to rely on.
+    if (instance_->stop_means() == wasm::StopMeans::kEpoch) broken_ = true;
   } else if (reply.value && reply.value->text.size() > limits_.result_bytes_max) {
     outcome = limit_outcome(Ending::kResultLimit,
                             fmt::format("the value's text is larger than {} bytes", limits_.result_bytes_max));
@@ -305,12 +309,11 @@ Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
 }
 
 wasm::ResetStats Session::reset() {
+  if (broken_) return {.verdict = wasm::KeepVerdict::kEndedAbnormally, .pages_put_back = 0};
   cells_ = 0;
   fresh_ = true;
   monotonic_offset_ns_ = 0;
-  wasm::ResetStats stats = instance_->reset();
-  if (broken_) stats.verdict = wasm::KeepVerdict::kEndedAbnormally;
-  return stats;
+  return instance_->reset();
 }
 
 }  // namespace sw::engine

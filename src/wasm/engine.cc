@@ -53,22 +53,24 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
   wasmtime_config_async_stack_size_set(config, options.stack_bytes_max);
   wasmtime_config_max_wasm_stack_set(config, options.stack_bytes_max);
   wasmtime_config_cranelift_opt_level_set(config, WASMTIME_OPT_LEVEL_SPEED);
+  wasmtime_config_epoch_interruption_set(config, options.stop_means == StopMeans::kEpoch);
   wasmtime_config_host_memory_creator_set(config, const_cast<wasmtime_memory_creator_t*>(&kMemoryCreator));
   std::unique_ptr<Engine> engine(new Engine(options));
   engine->state_->engine.reset(wasm_engine_new_with_config(config));
   if (!engine->state_->engine) return Error{ErrorCode::kUnavailable, "Wasmtime refused its configuration", 0};
   // After Wasmtime has put its own handler in place, so that ours sees a fault first.
-  install_stop_signal_handler();
+  if (options.stop_means == StopMeans::kFault) install_stop_signal_handler();
   return engine;
 }
 
 std::string Engine::fingerprint() const {
-  return Sha256()
-      .field("wasmtime " WASMTIME_VERSION)
+  Sha256 hash;
+  hash.field("wasmtime " WASMTIME_VERSION)
       .field(fmt::format("exceptions gc speed reservation={} guard={} stack={}", kReservationBytes, kGuardBytes,
                          options_.stack_bytes_max))
-      .field(cpu_features())
-      .hex();
+      .field(cpu_features());
+  if (options_.stop_means == StopMeans::kEpoch) hash.field("epoch checks");
+  return hash.hex();
 }
 
 }  // namespace sw::wasm

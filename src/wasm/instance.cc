@@ -40,6 +40,17 @@ bool same_value(const wasmtime_val_t& a, const wasmtime_val_t& b) {
   }
 }
 
+/// Called on the guest's thread when the engine's counter was raised, for whichever of its instances.
+wasmtime_error_t* at_epoch(wasmtime_context_t* /*context*/, void* state, std::uint64_t* delta,
+                           wasmtime_update_deadline_kind_t* kind) {
+  auto& instance = *static_cast<Instance::State*>(state);
+  const std::lock_guard lock(instance.run_mutex);
+  if (instance.stop_requested) return wasmtime_error_new("stopped by the host");
+  *delta = 1;
+  *kind = WASMTIME_UPDATE_DEADLINE_CONTINUE;
+  return nullptr;
+}
+
 Signature signature_of(const wasm_functype_t* type, bool& supported) {
   Signature signature;
   const auto convert = [&](const wasm_valtype_vec_t& from, std::vector<ValueType>& to) {
@@ -83,6 +94,7 @@ Result<std::shared_ptr<InstancePre>> InstancePre::create(Engine& engine, const L
                                     .slots = std::move(slots),
                                     .memory_bytes_min = declared_memory_bytes(module.state().module.get()),
                                     .stack_bytes_max = engine.options().stack_bytes_max,
+                                    .stop_means = engine.options().stop_means,
                                     .code_begin = reinterpret_cast<std::uintptr_t>(code_begin),
                                     .code_end = reinterpret_cast<std::uintptr_t>(code_end)});
   return std::shared_ptr<InstancePre>(new InstancePre(std::move(state)));
@@ -104,6 +116,10 @@ Result<void> Instance::start(const InstanceLimits& limits) {
   InstancePre::State& pre = *state_->pre;
   state_->store.reset(wasmtime_store_new(pre.engine, this, nullptr));
   state_->context = wasmtime_store_context(state_->store.get());
+  if (pre.stop_means == StopMeans::kEpoch) {
+    wasmtime_context_set_epoch_deadline(state_->context, 1);
+    wasmtime_store_epoch_deadline_callback(state_->store.get(), &at_epoch, state_.get(), nullptr);
+  }
   MemoryRequest request{.pool = pre.slots,
                         .bytes_at_start = pre.memory_bytes_min,
                         .bytes_max = limits.memory_bytes_max,
@@ -278,8 +294,12 @@ void Instance::stop() {
   const std::lock_guard lock(state_->run_mutex);
   if (state_->depth == 0) return;
   state_->stop_requested = true;
-  if (state_->slot) state_->slot->block_access();
+  // The counter is the engine's: its other instances look up once and go on.
+  if (stop_means() == StopMeans::kEpoch) wasmtime_engine_increment_epoch(state_->pre->engine);
+  else if (state_->slot) state_->slot->block_access();
 }
+
+StopMeans Instance::stop_means() const { return state_->pre->stop_means; }
 
 bool Instance::while_running(const std::function<void(MemoryView)>& action) {
   const std::lock_guard lock(state_->run_mutex);

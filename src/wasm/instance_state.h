@@ -23,6 +23,7 @@ struct InstancePre::State {
   std::shared_ptr<SlotPool> slots;     // shared with the memories that come back to it
   std::size_t memory_bytes_min = 0;
   std::size_t stack_bytes_max = 0;
+  StopMeans stop_means = StopMeans::kFault;
   std::uintptr_t code_begin = 0;
   std::uintptr_t code_end = 0;
 };

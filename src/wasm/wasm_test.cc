@@ -13,10 +13,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <latch>
 #include <mutex>
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "sandbox_workers/wasm/dirty_pages.h"
 #include "sandbox_workers/wasm/engine.h"
@@ -40,6 +42,13 @@ Engine& shared_engine() {
   return *engine;
 }
 
+Engine& engine_with_checks() {
+  static const auto engine = Engine::create({.stop_means = StopMeans::kEpoch}).value();
+  return *engine;
+}
+
+Engine& engine_of(StopMeans means) { return means == StopMeans::kEpoch ? engine_with_checks() : shared_engine(); }
+
 /// Runs the test's body where guests may run.
 void on_guest_thread(const std::function<void()>& body) {
   ASSERT_TRUE(run_on_guest_thread(shared_engine().options(), body).ok());
@@ -55,6 +64,7 @@ struct Setup {
   std::function<void(Linker&)> define = [](Linker&) {};
   bool with_image = false;
   std::uint64_t memory_bytes_max = std::uint64_t{64} << 20;
+  StopMeans stop_means = StopMeans::kFault;
 };
 
 std::shared_ptr<const Image> image_of(BytesView memory) {
@@ -67,10 +77,11 @@ std::shared_ptr<const Image> image_of(BytesView memory) {
 std::unique_ptr<Guest> make_guest(std::string_view wat, const Setup& setup = {}) {
   auto guest = std::make_unique<Guest>();
   const PreparedModule prepared = prepare_module(wat_to_wasm(wat).value()).value();
-  const Module module = Module::compile(shared_engine(), prepared.wasm).value();
-  Linker linker(shared_engine());
+  Engine& engine = engine_of(setup.stop_means);
+  const Module module = Module::compile(engine, prepared.wasm).value();
+  Linker linker(engine);
   setup.define(linker);
-  guest->pre = InstancePre::create(shared_engine(), linker, module, prepared.facts, nullptr).value();
+  guest->pre = InstancePre::create(engine, linker, module, prepared.facts, nullptr).value();
   const InstanceLimits limits{.memory_bytes_max = setup.memory_bytes_max};
   guest->instance = guest->pre->instantiate(guest->host, limits).value();
   for (const DataSegment& segment : prepared.segments) {
@@ -80,7 +91,7 @@ std::unique_ptr<Guest> make_guest(std::string_view wat, const Setup& setup = {})
   if (setup.with_image) {
     const auto image = image_of(guest->instance->memory().bytes());
     guest->instance.reset();
-    guest->pre = InstancePre::create(shared_engine(), linker, module, prepared.facts, image).value();
+    guest->pre = InstancePre::create(engine, linker, module, prepared.facts, image).value();
     guest->instance = guest->pre->instantiate(guest->host, limits).value();
   }
   return guest;
@@ -517,13 +528,13 @@ struct StopCase {
   const char* name;
   const char* body;
 };
-class Stop : public ::testing::TestWithParam<StopCase> {};
+class Stop : public ::testing::TestWithParam<std::tuple<StopMeans, StopCase>> {};
 
 TEST_P(Stop, EndsALoopAndTheSlotIsUsableAgain) {
   on_guest_thread([] {
     const std::string wat = std::string(R"((module (import "env" "touch" (func $touch))
         (memory (export "memory") 64) (func (export "loop") (loop $l )") +
-                            GetParam().body + R"( (br $l)))
+                            std::get<StopCase>(GetParam()).body + R"( (br $l)))
         (func (export "get") (result i32) (i32.load (i32.const 0)))))";
     auto guest =
         make_guest(wat, {.define =
@@ -537,7 +548,8 @@ TEST_P(Stop, EndsALoopAndTheSlotIsUsableAgain) {
                                                        })
                                                .ok());
                              },
-                         .with_image = true});
+                         .with_image = true,
+                         .stop_means = std::get<StopMeans>(GetParam())});
     const auto result = stop_while_running(*guest, find<void()>(*guest, "loop"));
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, ErrorCode::kGuestStopped);
@@ -550,16 +562,61 @@ TEST_P(Stop, EndsALoopAndTheSlotIsUsableAgain) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Stop,
-    ::testing::Values(
-        StopCase{"Load", "(drop (i32.load (i32.const 8)))"},
-        StopCase{"Store", "(i32.store (i32.const 8) (i32.const 1))"},
-        // memory.fill and memory.copy run in Wasmtime's own code, where a fault must not end the process.
-        StopCase{"Fill",
-                 "(memory.fill (i32.const 0) (i32.const 1) (i32.const 100000)) (drop (i32.load (i32.const 8)))"},
-        StopCase{"Copy",
-                 "(memory.copy (i32.const 0) (i32.const 8) (i32.const 100000)) (drop (i32.load (i32.const 8)))"},
-        StopCase{"HostFunction", "(call $touch)"}),
-    [](const auto& param_info) { return param_info.param.name; });
+    ::testing::Combine(
+        ::testing::Values(StopMeans::kFault, StopMeans::kEpoch),
+        ::testing::Values(
+            StopCase{"Load", "(drop (i32.load (i32.const 8)))"},
+            StopCase{"Store", "(i32.store (i32.const 8) (i32.const 1))"},
+            // memory.fill and memory.copy run in Wasmtime's own code, where a fault must not end the process.
+            StopCase{
+                "Fill",
+                "(memory.fill (i32.const 0) (i32.const 1) (i32.const 100000)) (drop (i32.load (i32.const 8)))"},
+            StopCase{
+                "Copy",
+                "(memory.copy (i32.const 0) (i32.const 8) (i32.const 100000)) (drop (i32.load (i32.const 8)))"},
+            StopCase{"HostFunction", "(call $touch)"})),
+    [](const auto& param_info) {
+      const bool is_epoch = std::get<StopMeans>(param_info.param) == StopMeans::kEpoch;
+      return std::string(std::get<StopCase>(param_info.param).name) + (is_epoch ? "ByEpoch" : "ByFault");
+    });
+
+TEST(StopByEpoch, EndsALoopThatTouchesNoMemory) {
+  on_guest_thread([] {
+    auto guest =
+        make_guest(R"((module (func (export "loop") (loop $l (br $l)))))", {.stop_means = StopMeans::kEpoch});
+    EXPECT_EQ(stop_while_running(*guest, find<void()>(*guest, "loop")).error().code, ErrorCode::kGuestStopped);
+  });
+}
+
+TEST(StopByEpoch, LetsOtherInstancesOfTheEngineGoOn) {
+  constexpr std::string_view kSum = R"((module (import "env" "at_work" (func $at_work))
+      (func (export "loop") (loop $l (br $l)))
+      (func (export "sum") (param $n i32) (result i64) (local $s i64)
+        (call $at_work)
+        (loop $l (local.set $s (i64.add (local.get $s) (i64.extend_i32_u (local.get $n))))
+          (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+        (local.get $s))))";
+  std::latch at_work(1);
+  const auto define = [&](Linker& linker) {
+    ASSERT_TRUE(linker.define("env", "at_work", [&](Caller&) { at_work.count_down(); }).ok());
+  };
+  std::thread beside([&] {
+    on_guest_thread([&] {
+      auto guest = make_guest(kSum, {.define = define, .stop_means = StopMeans::kEpoch});
+      const auto sum = guest->instance->call(find<std::int64_t(std::int32_t)>(*guest, "sum"), 100'000'000);
+      ASSERT_TRUE(sum.ok()) << sum.error().message;
+      EXPECT_EQ(sum.value(), 5'000'000'050'000'000);
+    });
+  });
+  at_work.wait();
+  on_guest_thread([&] {
+    for (int i = 0; i < 20; ++i) {
+      auto guest = make_guest(kSum, {.define = define, .stop_means = StopMeans::kEpoch});
+      EXPECT_EQ(stop_while_running(*guest, find<void()>(*guest, "loop")).error().code, ErrorCode::kGuestStopped);
+    }
+  });
+  beside.join();
+}
 
 TEST(Stop, DoesNothingBetweenCalls) {
   on_guest_thread([] {
@@ -660,6 +717,25 @@ TEST(Engine, FingerprintIsStableAndDependsOnOptions) {
   EXPECT_EQ(shared_engine().fingerprint(), shared_engine().fingerprint());
   const auto other = Engine::create({.stack_bytes_max = std::size_t{64} << 20}).value();
   EXPECT_NE(shared_engine().fingerprint(), other->fingerprint());
+  EXPECT_NE(shared_engine().fingerprint(), engine_with_checks().fingerprint());
+}
+
+// Wasmtime notes in what it compiles whether there are checks, and refuses to run code under another setting.
+TEST(Engine, CodeHasChecksForEpochsOnlyIfItWasAskedFor) {
+  const auto prepared = prepare_module(wat_to_wasm(kCounter).value()).value();
+  const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-module-").value();
+  const auto written = [&](Engine& engine, const char* name) {
+    const Bytes code = Module::compile(engine, prepared.wasm).value().serialize().value();
+    EXPECT_TRUE(write_file_atomically(folder.path() / name, code).ok());
+    return folder.path() / name;
+  };
+  const fs::path plain = written(shared_engine(), "plain");
+  const fs::path checked = written(engine_with_checks(), "checked");
+  EXPECT_TRUE(Module::load(shared_engine(), plain).ok());
+  EXPECT_TRUE(Module::load(engine_with_checks(), checked).ok());
+  EXPECT_THAT(Module::load(engine_with_checks(), plain).error().message, HasSubstr("without epoch interruption"));
+  EXPECT_THAT(Module::load(shared_engine(), checked).error().message, HasSubstr("with epoch interruption"));
+  EXPECT_LT(fs::file_size(plain), fs::file_size(checked));
 }
 
 }  // namespace

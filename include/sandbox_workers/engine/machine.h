@@ -24,7 +24,11 @@ struct Environment;
 struct MachineOptions {  // how a process sets its engines up
   /// Where packages, compiled code and images are kept; created, private to its user. Empty:
   /// $SANDBOX_WORKERS_CACHE, else $XDG_CACHE_HOME/sandbox-workers, else ~/.cache/sandbox-workers.
-  std::filesystem::path cache_folder;
+  std::filesystem::path cache_folder = {};
+  /// How runs end at their limits and when they are cancelled. kFault: they are asked first, which keeps the
+  /// interpreter, and ended by force after RunLimits::grace. kEpoch: by a trap at once, whatever the code would
+  /// catch, and the interpreter is thrown away; the languages are compiled and baked apart, and run slower.
+  wasm::StopMeans stop_means = wasm::StopMeans::kFault;
 };
 
 /// Outlives the engines it loaded, and their sessions. Threads: any.

@@ -126,11 +126,12 @@ class Instance {
   /// Value of a mutable or immutable exported i32 global.
   Result<std::int32_t> global_i32(std::string_view name);
 
-  /// Ends the run in progress from another thread: its memory becomes inaccessible, so that the guest traps
-  /// at its next load or store and the call returns kGuestStopped. A host function in progress goes on to
-  /// its end; call `stop` again until the run is over (it costs one system call). Does nothing when no
-  /// call is in progress. The instance must then be thrown away.
+  /// Ends the run in progress from another thread: the guest traps, by what EngineOptions::stop_means says, and
+  /// the call returns kGuestStopped. A host function in progress goes on to its end; call `stop` again until the
+  /// run is over (it costs one system call, or an addition). Does nothing when no call is in progress. The
+  /// instance must then be thrown away.
   void stop();
+  StopMeans stop_means() const;
 
   /// If a call is in progress, runs `action` with the memory while the call cannot end (the guest itself goes
   /// on running) and returns true. For soft stops that set a flag in guest memory.
