@@ -108,7 +108,7 @@ TEST_P(WithChecks, WhateverGoesOnForEverEndsAtItsLimitAndTheNextRunIsGood) {
     EXPECT_EQ(ending_name(outcome->ending), ending_name(Ending::kTimeLimit));
     EXPECT_EQ(output.out, "before\n");
     EXPECT_GE(outcome->usage.wall, 700ms);
-    EXPECT_LT(outcome->usage.wall, 2s);
+    EXPECT_LT(outcome->usage.wall, 5s);
     EXPECT_EQ(outcome->usage.pages_written, 0u) << "the instance was kept";
     expect_good_run();
   }
