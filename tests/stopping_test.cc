@@ -20,8 +20,10 @@
 #include "engine/bake.h"
 #include "engine/embedded_engine.h"
 #include "engine/result_json.h"
+#include "interpreter/test_worker.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/machine.h"
+#include "storage/memory/memory_storage.h"
 
 namespace sw::engine {
 namespace {
@@ -40,6 +42,8 @@ struct Programs {
   std::vector<Endless> endless;
   /// Takes a second or two, and has the value 41.
   std::string work;
+  std::string define;   ///< sets a variable to 41
+  std::string defined;  ///< its value
 };
 
 const std::map<std::string, Programs>& programs() {
@@ -54,7 +58,9 @@ const std::map<std::string, Programs>& programs() {
                      "const a = new Uint8Array(64e6); console.log('before'); for (;;) a.fill(1).reverse()"},
                     {"sleep", "console.log('before'); await new Promise((done) => setTimeout(done, 3.6e6))"},
                     {"jobs", "console.log('before'); (function again() { Promise.resolve().then(again) })()"}},
-        .work = "let n = 0; for (let i = 0; i < 1e7; ++i) n ^= i; n === 0 || 1; 41"}},
+        .work = "let n = 0; for (let i = 0; i < 1e7; ++i) n ^= i; n === 0 || 1; 41",
+        .define = "let n = 41",
+        .defined = "n"}},
       {"perl",
        {.endless = {{"loop that catches", "print qq(before\\n); while (1) { eval { 1 while 1 } }"},
                     {"match", "print qq(before\\n); ('a' x 40) =~ /^(?:a?){40}(?:a|aa)+(??{'b'})/"},
@@ -62,7 +68,9 @@ const std::map<std::string, Programs>& programs() {
                      "my @a = map { rand } 1 .. 50_000; print qq(before\\n); @a = sort { $b <=> $a } @a while 1"},
                     {"destructor", "print qq(before\\n); sub DESTROY { 1 while 1 } { my $x = bless [] } 1"},
                     {"sleep", "print qq(before\\n); sleep 3600"}},
-        .work = "my $n = 0; $n ^= $_ for 1 .. 8_000_000; 41"}},
+        .work = "my $n = 0; $n ^= $_ for 1 .. 8_000_000; 41",
+        .define = "my $n = 41",
+        .defined = "$n"}},
       {"python",
        {.endless = {{"loop that catches",
                      "print('before')\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass"},
@@ -71,7 +79,9 @@ const std::map<std::string, Programs>& programs() {
                     {"sort", "a = list(range(300_000)); print('before')\nwhile True: a.sort(key=lambda n: -n)"},
                     {"power", "print('before'); 7 ** (7 ** 9)"},
                     {"sleep", "import time; print('before'); time.sleep(3600)"}},
-        .work = "sum(range(20_000_000)) * 0 + 41"}},
+        .work = "sum(range(20_000_000)) * 0 + 41",
+        .define = "n = 41",
+        .defined = "n"}},
   };
   return all;
 }
@@ -127,6 +137,22 @@ TEST_P(WithChecks, ASessionEndsWithTheRunThatIsStopped) {
     EXPECT_TRUE(session->invalid());
   });
   ASSERT_TRUE(ran.ok());
+}
+
+TEST_P(WithChecks, AContextGoesOnFromWhatWasSaved) {
+  storage::MemoryDisk disk;
+  const auto storage = storage::open_memory_storage(disk);
+  Workspace files{wasi::TreeLimits{}, 0};
+  interpreter::TestWorker worker(engine_, *storage, files);
+  worker.create("c");
+  worker.run("c", code_.define);
+  RunLimits limits;
+  limits.wall_max = 50ms;
+  const auto stopped = worker.run("c", code_.endless.front().code, limits);
+  EXPECT_EQ(ending_name(stopped.outcome.ending), ending_name(Ending::kTimeLimit));
+  const auto after = worker.run("c", code_.defined);
+  ASSERT_TRUE(after.outcome.value);
+  EXPECT_EQ(after.outcome.value->text, "41");
 }
 
 TEST_P(WithChecks, ARunWithinItsLimitsIsNotTouchedByTheEndsOfOthers) {
