@@ -49,6 +49,11 @@ function prepareStackTrace(error, sites) {
   return reflectApply(programsPrepare, NativeError, [error, sites]);
 }
 
+/// Whether the program's Error.prepareStackTrace made what the error has as its stack.
+function wasPrepared(error) {
+  return preparedFrames !== undefined && weakMapGet(preparedFrames, error) !== undefined;
+}
+
 const stackSettings = {
   get prepareStackTrace() { return programsPrepare; },
   set prepareStackTrace(value) {
@@ -103,6 +108,7 @@ function stackText(error) {
 /// As the engine's, and the trace starts with the error's name and message, as programs written for Node expect.
 function captureStackTrace(target, boundary) {
   nativeCaptureStackTrace(target, boundary);
+  if (wasPrepared(target)) return;
   const descriptor = getOwnPropertyDescriptor(target, 'stack');
   if (descriptor !== undefined && hasOwn(descriptor, 'value') && typeof descriptor.value === 'string') {
     put(target, 'stack', isErrorLike(target) ? stackText(target) : `Error\n${userFrames(target)}`, false);
@@ -115,8 +121,7 @@ const stackAccessor = {
     if (!isErrorLike(this) || host.isProxy(this)) return undefined;
     let own;
     try { own = nativeStack(this); } catch { /* not made by an error constructor */ }
-    // It is no text when user code set Error.prepareStackTrace.
-    return own === undefined || typeof own === 'string' ? stackText(this) : own;
+    return wasPrepared(this) || (own !== undefined && typeof own !== 'string') ? own : stackText(this);
   },
   set stack(value) { if (isObject(this)) put(this, 'stack', value, false); },
 };
