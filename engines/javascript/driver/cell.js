@@ -3,6 +3,50 @@
 // What the host calls. It evaluates the cell itself (no driver frame lies below the user's code) and comes here only
 // for what needs JavaScript: showing a value, describing an error, timers.
 
+/// The engine's JSON.stringify keeps arrays of its own, and runs the setters that user code gave to all arrays or objects
+/// for their indices. Integer keys come first.
+function hasIndexSetters() {
+  return startsWithIndex(reflectOwnKeys(arrayPrototype)) || startsWithIndex(reflectOwnKeys(objectPrototype));
+}
+
+function startsWithIndex(keys) {
+  const code = typeof keys[0] === 'string' ? stringCharCodeAt(keys[0], 0) : 0;
+  return code >= 0x30 && code <= 0x39;
+}
+
+/// As JSON.stringify, for where that cannot be used. Undefined for what JSON leaves out.
+function writeJson(value, key, depth) {
+  if (depth > 512) throw new NativeRangeError('too deep for JSON');
+  if (isObject(value)) {
+    const toJSON = value.toJSON;
+    if (typeof toJSON === 'function') value = reflectApply(toJSON, value, [key]);
+  }
+  if (typeof value === 'bigint') return `"${value}n"`;
+  if (!isObject(value)) return jsonStringify(value);
+  if (typeof value === 'function') return undefined;
+  const parts = [];
+  if (arrayIsArray(value)) {
+    for (let i = 0; i < value.length; ++i) arrayPush(parts, writeJson(value[i], `${i}`, depth + 1) ?? 'null');
+    return `[${arrayJoin(parts, ',')}]`;
+  }
+  const keys = objectKeys(value);
+  for (let i = 0; i < keys.length; ++i) {
+    const text = writeJson(value[keys[i]], keys[i], depth + 1);
+    if (text !== undefined) arrayPush(parts, `${jsonStringify(keys[i])}:${text}`);
+  }
+  return `{${arrayJoin(parts, ',')}}`;
+}
+
+function valueAsJson(value) {
+  try {
+    return jsonStringify(value);
+  } catch (error) {
+    if (hasIndexSetters()) return writeJson(value, '', 0);
+    if (!isErrorLike(error) || !stringIncludes(errorMessage(error), 'BigInt')) throw error;
+    return jsonStringify(value, (_key, item) => (typeof item === 'bigint' ? `${item}n` : item));
+  }
+}
+
 /// Result text of a value that is neither undefined, a number, a boolean, null nor a string: those the host
 /// shows itself. The first character says what follows: j JSON, t text. JSON is the rule, unless `asText`.
 function showValue(value, asText) {
@@ -14,13 +58,7 @@ function showValue(value, asText) {
   }
   if (asText) return `t${inspect(value, lineOptions)}`;
   try {
-    let json;
-    try {
-      json = jsonStringify(value);
-    } catch (error) {
-      if (!isErrorLike(error) || !stringIncludes(errorMessage(error), 'BigInt')) throw error;
-      json = jsonStringify(value, (_key, item) => (typeof item === 'bigint' ? `${item}n` : item));
-    }
+    const json = valueAsJson(value);
     if (json !== undefined && typeof json === 'string') return `j${json}`;
   } catch { /* circular, or a toJSON that fails: shown as text instead */ }
   return `t${inspect(value, lineOptions)}`;

@@ -17,7 +17,7 @@ const {
 } = Object;
 const hasOwn = uncurry(Object.prototype.hasOwnProperty);
 const isEnumerable = uncurry(Object.prototype.propertyIsEnumerable);
-const objectPrototype = Object.prototype;
+const objectPrototype = Object.prototype, arrayPrototype = Array.prototype;
 const functionToString = uncurry(Function.prototype.toString);
 
 const NativeObject = Object, NativeString = String, NativeNumber = Number, NativeBigInt = BigInt;
