@@ -28,7 +28,7 @@ import sources  # noqa: E402
 SOURCE = sources.DebianSource(
     package="python3.13", suite="trixie", file="python3.13_3.13.5.orig.tar.xz",
     sha256="93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640")
-BOUND_S = 180
+BOUND_S = 400
 
 
 def prepare(work):
