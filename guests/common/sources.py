@@ -30,6 +30,14 @@ class DebianSource:
     sha256: str
 
 
+@dataclasses.dataclass(frozen=True)
+class NpmPackage:
+    name: str
+    version: str
+    file: str
+    sha256: str
+
+
 ZIG_VERSION = "0.17.1"
 ZIG_WHEELS = {
     "x86_64": ("ziglang-0.17.1-py3-none-manylinux_2_12_x86_64.manylinux2010_x86_64.musllinux_1_1_x86_64.whl",
@@ -110,6 +118,18 @@ def debian_source(source, given, work):
     if not (apt / source.file).is_file():
         raise Failed(f"Debian {source.suite} has another version of {source.package} now. {how}")
     return checked(apt / source.file, source.sha256)
+
+
+def npm_package(package, given, work):
+    """The tarball of a package, by npm."""
+    path = given_file(package.file, given)
+    if not path:
+        fetch(["npm", "pack", "--silent", "--pack-destination", work, f"{package.name}@{package.version}"], work,
+              f"Get {package.file} elsewhere, and name its folder in SANDBOX_WORKERS_SOURCES.")
+        path = work / package.file
+        if not path.is_file():
+            raise Failed(f"npm fetched another file than {package.file}")
+    return checked(path, package.sha256)
 
 
 def zig(given, work):
