@@ -12,6 +12,7 @@
 #include "engine/javascript/javascript.h"
 #include "engine/perl/perl.h"
 #include "engine/python/python.h"
+#include "engine/ruby/ruby.h"
 
 namespace sw::engine {
 
@@ -96,7 +97,7 @@ std::string interpreter_of(std::string_view code) {
 Result<std::vector<std::unique_ptr<Language>>> all_languages() {
   std::vector<std::unique_ptr<Language>> languages;
   const std::pair<std::string_view, std::unique_ptr<Language> (*)(Manifest)> makers[] = {
-      {"javascript", make_javascript}, {"perl", make_perl}, {"python", make_python}};
+      {"javascript", make_javascript}, {"perl", make_perl}, {"python", make_python}, {"ruby", make_ruby}};
   for (const auto& [name, make] : makers) {
     SW_TRY(Manifest manifest, embedded_manifest(name));
     languages.push_back(make(std::move(manifest)));

@@ -119,6 +119,9 @@ Result<Outcome> EmbeddedEngine::run(const RunRequest& request, wasi::OutputSink&
   if (auto stopped = session->finish(); stopped && outcome.ok() && !outcome->error) {
     stopped->usage = outcome->usage;
     outcome = *std::move(stopped);
+  } else if (const auto status = session->guest().exit_status(); status && outcome.ok() && !outcome->error) {
+    outcome->ending = Ending::kExited;
+    outcome->exit_code = status;
   }
   const wasm::ResetStats stats = session->reset();
   if (outcome.ok()) outcome->usage.pages_written = stats.pages_put_back;

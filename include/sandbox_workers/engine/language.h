@@ -91,6 +91,8 @@ class Guest : public wasm::HostState {
 
   /// Runs exit handlers, when the interpreter will not be used again. Output goes where the last cell's went.
   virtual Result<void> finish() { return {}; }
+  /// After `finish`: the exit status that an exit handler asked for; nullopt: none did.
+  virtual std::optional<std::int32_t> exit_status() const { return std::nullopt; }
 
   /// Asks the cell in progress to stop, from another thread. Must not block.
   virtual void soft_stop() = 0;

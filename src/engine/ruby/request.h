@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the driver is sent. Formats: guests/ruby/driver/main.c.
+
+#include <string>
+#include <string_view>
+
+#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/engine/outcome.h"
+
+namespace sw::engine {
+
+std::string ruby_cell_request(const RunRequest& request, std::string_view file_name);
+
+/// Ruby source: boot.rb with the modules to import at hand.
+std::string ruby_boot_source(const Manifest& manifest);
+
+}  // namespace sw::engine
