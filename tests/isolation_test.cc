@@ -116,6 +116,34 @@ print 'unfinished';
         .bad_endings = {"exit 3", "die { code => 1 }", "1 / 0", "my $x = 'x' x (300 << 20); 1",
                         "close STDOUT; undef *STDERR", "kill TERM => $$", "if (", "END { print 'end' } 1",
                         "use Socket;"}}},
+      {"ruby",
+       {.probe = R"(
+found = []
+found << "global" if $mark || defined?(mark) || defined?(MARK) || @mark
+found << "method" if [].respond_to?(:mark) || respond_to?(:mark, true)
+found << "environment" if ENV["MARK"]
+found << "file" if File.exist?("/workspace/mark") || File.exist?("/tmp/mark")
+found << "cwd" if Dir.pwd != "/workspace"
+found << "load path" if $LOAD_PATH.include?("/mark")
+found << "features" if $LOADED_FEATURES.include?("mark")
+found << "descriptor" if (IO.for_fd(20, autoclose: false) rescue nil)
+mark = 1; $mark = 1; MARK = 1; @mark = 1
+class Array; def mark = 1; end
+def mark() = 1
+ENV["MARK"] = "1"
+File.write("/workspace/mark", "1"); File.write("/tmp/mark", "1")
+Dir.mkdir("/workspace/d"); Dir.chdir("/workspace/d")
+$LOAD_PATH << "/mark"; $LOADED_FEATURES << "mark"
+handles = 20.times.map { File.open("/tmp/mark") }
+left = Fiber.new { Fiber.yield }; left.resume
+at_exit { $mark = 2 }
+srand(5)
+$stdout.write("unfinished")
+$stdout = STDERR
+result = found.empty? ? "clean" : found.join(",")
+Object.new.tap { |shown| shown.define_singleton_method(:inspect) { "'#{result}'" } })",
+        .bad_endings = {"exit!(3)", "raise SystemExit", "1/0", "x = 'x' * (300 << 20); 1", "$stdout.close",
+                        "def f = [1].each { f }; f", "Fiber.new { exit 2 }.resume"}}},
   };
   return all;
 }
@@ -175,7 +203,7 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
   ASSERT_TRUE(ran.ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, Isolation, ::testing::Values("javascript", "perl", "python"),
+INSTANTIATE_TEST_SUITE_P(Languages, Isolation, ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 // --- runs that end badly

@@ -108,6 +108,36 @@ undef)",
                 {"Time::HiRes::time() >= $t0 ? 'later' : 'before'", "later"},
                 {"my $more = 'y' x (8 << 20); undef $bytes; length('w' x (60 << 20))", "62914560"}},
         .random = "join ' ', rand, rand, int rand 1e9"}},
+      {"ruby",
+       {.define = R"(
+require "securerandom"
+x = 41
+define_method(:inc) { |n| x + n } rescue self.class.send(:define_method, :inc) { |n| x + n }
+class Box; attr_reader :v; def initialize(v) = @v = v; end
+box = Box.new([1, 2])
+f = File.open("/workspace/log.txt", "w"); f.sync = true; f.write("one\n")
+squares = Enumerator.new { |out| 10.times { |i| out << i * i } }; squares.next; squares.next
+each = [1, 2, 3].each; each.next
+fiber = Fiber.new { |a| b = Fiber.yield(a + 1); [1].each { Fiber.yield(b * 2) }; :done }; fiber.resume(1)
+make = ->(k) { ->(v) { v + k } }
+closure = make.(10)
+big = Array.new(500_000) { |i| i.to_s }
+pattern = /a+/
+t0, m0 = Time.now, Process.clock_gettime(Process::CLOCK_MONOTONIC)
+bytes = "x" * (40 << 20); bytes[-1] = "y"
+nil)",
+        .use = {{"inc(1)", "42"},
+                {"box.v.inspect", "\"[1, 2]\""},
+                {"GC.start; [squares.next, each.next, closure.(1)].inspect", "\"[4, 2, 11]\""},
+                {"fiber.resume(10)", "20"},
+                {"fiber.resume", ":done"},
+                {"big[-1] + big[5]", "\"4999995\""},
+                {"bytes.size.to_s + bytes[-1] + bytes[12345]", "\"41943040yx\""},
+                {"'baab'[pattern]", "\"aa\""},
+                {"Time.now >= t0 && Process.clock_gettime(Process::CLOCK_MONOTONIC) >= m0", "true"},
+                {"f.write(\"two\\n\"); File.read('/workspace/log.txt')", "\"one\\ntwo\\n\""},
+                {"more = 'z' * (8 << 20); bytes = nil; ('w' * (60 << 20)).size", "62914560"}},
+        .random = "[rand, Random.rand(10**9), SecureRandom.uuid, [*1..1000].shuffle.first(5)].inspect"}},
   };
   return all;
 }
@@ -215,7 +245,7 @@ TEST_P(Restore, ADamagedHostStateIsAnError) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, Restore, ::testing::Values("javascript", "perl", "python"),
+INSTANTIATE_TEST_SUITE_P(Languages, Restore, ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

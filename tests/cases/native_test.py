@@ -112,8 +112,31 @@ for my $cell (@$cells) {
 }
 sub run { no strict; no warnings; package main; eval "#line 1 \"<cell 1>\"\n" . shift }
 """
+RUBY = r"""
+require "json"
+cells = JSON.parse(File.read(ARGV.shift))
+report = IO.for_fd(3)
+report.sync = true
+cells.each.with_index(1) do |code, number|
+  out = {}
+  begin
+    value = eval(code, TOPLEVEL_BINDING, "<cell #{number}>", 1)
+    if value.is_a?(Array) || value.is_a?(Hash)
+      begin out["json"] = JSON.parse(JSON.generate(value)); rescue StandardError; out["text"] = value.inspect; end
+    elsif !value.nil?
+      out["text"] = value.inspect
+    end
+  rescue SystemExit => exit
+    out["exit"] = exit.status
+  rescue Exception => error
+    out["error"] = error.class.name
+  end
+  $stdout.flush
+  report.puts(JSON.generate(out))
+end
+"""
 INTERPRETERS = {"python": (["python3", "-"], PYTHON), "javascript": (["node", "-"], JAVASCRIPT),
-                "perl": (["perl", "-"], PERL)}
+                "perl": (["perl", "-"], PERL), "ruby": (["ruby", "-"], RUBY)}
 
 
 def read_case(path):

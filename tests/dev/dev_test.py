@@ -24,6 +24,7 @@ TOOLS = {
     "ninja": "echo 1.11.1",
     "patch": "exit 0",
     "perl": "exit 0",
+    "ruby": "exit 0",
     "pkg-config": "echo 1.8.1",
     "rustc": "echo 'rustc 1.95.0 (abc 2026-04-14)'",
     "cargo": "echo 'cargo 1.95.0 (abc 2026-04-14)'",
