@@ -5,12 +5,14 @@
 # answer.
 require "ripper"
 
+CUT_SHORT = /unexpected end-of-input|unterminated|meets end of file|can't find string/
+
 def wants_more?(source)
   checker = Class.new(Ripper) do
     attr_reader :cut_short
 
     def on_parse_error(message)
-      @cut_short = true if message.match?(/unexpected end-of-input|unterminated|unexpected end-of-file|meets end of file|can't find string/)
+      @cut_short = true if message.match?(CUT_SHORT)
     end
     alias_method :compile_error, :on_parse_error
   end.new(source)

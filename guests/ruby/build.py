@@ -48,9 +48,10 @@ BINARYEN = sources.NpmPackage(
 API_VERSION = "3.3.0"
 LIBRARY = f"usr/lib/ruby/{API_VERSION}"
 
-# Extensions that need processes, sockets, a terminal or another library; prism, a parser that nothing uses yet, has functions
-# that take minutes to transform.
-LEFT_OUT = """prism openssl readline fiddle socket pty syslog win32ole win32 io/console continuation -test- dbm gdbm""".split()
+# Extensions that need processes, sockets, a terminal or another library; prism, a parser that nothing uses yet, has
+# functions that take minutes to transform.
+LEFT_OUT = """prism openssl readline fiddle socket pty syslog win32ole win32 io/console continuation -test- dbm
+gdbm""".split()
 # Gems in the source tree that belong to the standard library as people know it.
 GEMS = "matrix minitest power_assert prime racc rexml test-unit".split()
 # Their parts in C cannot be linked in by Ruby's makefiles (racc has the same in Ruby).
@@ -63,8 +64,8 @@ COMMON = ["sjlj.c", "sjlj_tag.s", "time_zone.c"]
 
 # What the library holds for other machines, for gems, or for what cannot work here.
 LIBRARY_WITHOUT = re.compile(
-    r"\.(gemspec|rdoc|md|a|o|h)$|^(bundler|bundled_gems|prism|irb|rdoc|ruby_vm|rubygems|mkmf|syntax_suggest|reline|readline|un)"
-    r"(/|\.rb$)|^rdoc|(^|/)(win32|gserver)")
+    r"\.(gemspec|rdoc|md|a|o|h)$|^(bundler|bundled_gems|prism|irb|rdoc|ruby_vm|rubygems|mkmf|syntax_suggest|reline"
+    r"|readline|un)(/|\.rb$)|^rdoc|(^|/)(win32|gserver)")
 
 TARGET = ["-target", "wasm32-wasi"]
 # Binaryen's asyncify knows the older form of exceptions only; it makes the newer of them in the end.
@@ -201,7 +202,8 @@ class Build:
         defines = ["-DYAML_VERSION_MAJOR=0", "-DYAML_VERSION_MINOR=2", "-DYAML_VERSION_PATCH=5",
                    '-DYAML_VERSION_STRING="0.2.5"']
         self.archive("libyaml.a", self.compile(
-            (yaml / f"src/{name}.c", self.work / f"objects/yaml/{name}.o", ["-O2", "-w", "-I", yaml / "include", *defines])
+            (yaml / f"src/{name}.c", self.work / f"objects/yaml/{name}.o",
+             ["-O2", "-w", "-I", yaml / "include", *defines])
             for name in YAML_FILES))
         self.archive("libz.a", self.compile(
             (zlib / f"{name}.c", self.work / f"objects/zlib/{name}.o", ["-O2", "-w", "-DHAVE_UNISTD_H"])
@@ -240,7 +242,8 @@ class Build:
         progress(330, "compiling Ruby")
         # Its last step, a program of its own, does not link and is not wanted.
         run(["make", "-k", f"-j{self.jobs}"], self.build, self.environment, self.work / "make.log", may_fail=True)
-        missing = [name for name in ("libruby-static.a", "enc/libenc.a", "enc/libtrans.a", "enc/encinit.o", "rbconfig.rb")
+        wanted = ("libruby-static.a", "enc/libenc.a", "enc/libtrans.a", "enc/encinit.o", "rbconfig.rb")
+        missing = [name for name in wanted
                    if not (self.build / name).is_file()]
         if missing:
             end = "\n".join((self.work / "make.log").read_text(errors="replace").splitlines()[-40:])
@@ -251,7 +254,8 @@ class Build:
     def link(self):
         progress(10, "linking Ruby")
         emulated = [f"-D_WASI_EMULATED_{name.replace('-', '_').upper()}" for name in EMULATED]
-        flags = ["-O2", "-Werror=implicit-function-declaration", "-Wno-unused-command-line-argument", "-D_GNU_SOURCE", *emulated]
+        flags = ["-O2", "-Werror=implicit-function-declaration", "-Wno-unused-command-line-argument",
+                 "-D_GNU_SOURCE", *emulated]
         ruby = ["-w", "-I", self.build / ".ext/include/wasm32-wasi", "-I", self.source / "include",
                 "-I", self.source, "-I", self.build]
         objects = self.compile(
@@ -266,8 +270,8 @@ class Build:
              "-o", self.work / "linked.wasm"], self.build, self.environment)
 
     def binaryen(self, tool, *arguments):
-        run(["node", "--stack-size=60000", "--max-old-space-size=8192", self.work / "binaryen/bin" / tool, *FEATURES, *arguments],
-            self.work, self.environment)
+        run(["node", "--stack-size=60000", "--max-old-space-size=8192", self.work / "binaryen/bin" / tool, *FEATURES,
+             *arguments], self.work, self.environment)
 
     def join_copies(self, output):
         """Two copies of the code in one module: see wasm/fiber.c."""
@@ -275,7 +279,8 @@ class Build:
         work = self.work
         (work / "copy.wasm").write_bytes(module_copy.second_copy((work / "linked.wasm").read_bytes(), "sw_fiber_loop"))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            plain = pool.submit(self.binaryen, "wasm-opt", *SPILL, "-O2", work / "linked.wasm", "-g", "-o", work / "plain.wasm")
+            plain = pool.submit(self.binaryen, "wasm-opt", *SPILL, "-O2", work / "linked.wasm", "-g", "-o",
+                                work / "plain.wasm")
             fibers = pool.submit(self.binaryen, "wasm-opt", *SPILL, *ASYNCIFY, "-O1", work / "copy.wasm", "-g", "-o",
                                  work / "fibers.wasm")
             plain.result(), fibers.result()

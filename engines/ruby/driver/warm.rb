@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The sandbox-workers authors
+# SPDX-License-Identifier: Apache-2.0
+
 # Walks the usual paths once, so that no run is the first to.
 puts "warm", 1, nil
 print "a", "b\n"

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The sandbox-workers authors
  * SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of the driver know of one another. The driver is C throughout: nothing it needs goes by a name or a
- * method that a program could change. Include it after ruby.h. */
+ * What the parts of the driver know of one another. The driver is C throughout: nothing it needs goes by a name or
+ * a method that a program could change. Include it after ruby.h. */
 #ifndef SW_DRIVER_H
 #define SW_DRIVER_H
 
