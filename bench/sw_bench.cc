@@ -45,8 +45,6 @@ const std::map<std::string, Native>& natives() {
       {"python",
        {"python3", {"-c", "import sys; print(sys.executable)"}, {"-c", "pass"}, {"-c", "print(1)"}, ".py"}},
       {"ruby", {"ruby", {"-e", "print RbConfig.ruby"}, {"-e", "1"}, {"-e", "puts 1"}, ".rb"}},
-      {"perl", {"perl", {"-e", "print $^X"}, {"-e", "1"}, {"-e", "print 1"}, ".pl"}},
-      {"ruby", {"ruby", {"-e", "print RbConfig.ruby"}, {"-e", "1"}, {"-e", "puts 1"}, ".rb"}},
   };
   return all;
 }

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
       {"python", "n = globals().get('n', 0) + 1; n"},
       {"javascript", "globalThis.n = (globalThis.n ?? 0) + 1"},
       {"perl", "our $n; $n += 1"},
+      {"ruby", "$n = $n.to_i + 1"},
   };
   const auto storage = sw::storage::open_sqlite_storage(argv[1], {}).value();
   sw::Workspace files(sw::kWorkspaceLimits, 1);

@@ -82,6 +82,17 @@ const std::map<std::string, Programs>& programs() {
         .cwd = "use Cwd; print getcwd(), \"\\n\"",
         .open_tmp = "open(our $f, '>', '/tmp/f') or die $!; print $f 'one '; undef",
         .write_tmp = "print $f 'two'; close $f; open(my $in, '<', '/tmp/f'); print scalar(<$in>), \"\\n\""}},
+      {"ruby",
+       {.one = "n = 1; nil",
+        .add = "n += 1",
+        .add_fail = "n += 1; raise 'x'",
+        .loop = "n += 1; loop { }",
+        .ends = "n += 1; begin; loop { }; rescue Exception; retry; end",
+        .random = "require 'securerandom'; [rand, SecureRandom.hex(4), Random.new.rand].to_s",
+        .write_fail = "%w[a b].each { |name| File.write(\"/workspace/#{name}\", 'x') }; raise 'x'",
+        .cwd = "puts Dir.pwd",
+        .open_tmp = "f = File.open('/tmp/f', 'w'); f.write('one '); nil",
+        .write_tmp = "f.write('two'); f.close; puts File.read('/tmp/f')"}},
   };
   return all;
 }
@@ -146,7 +157,7 @@ TEST_P(LanguagesTest, ASmallStepWritesKilobytes) {
   run(code_.one);
   run(code_.add);
   const std::map<std::string, std::uint64_t> bytes_max = {
-      {"javascript", 8'000}, {"python", 24'000}, {"perl", 16'000}};
+      {"javascript", 8'000}, {"python", 24'000}, {"perl", 16'000}, {"ruby", 24'000}};
   for (int i = 0; i < 5; ++i) EXPECT_LT(run(code_.add).snapshot_bytes_written, bytes_max.at(GetParam()));
 }
 
@@ -313,7 +324,7 @@ TEST_P(LanguagesTest, AKillAtAnyMomentLosesAtMostTheRunInFlight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, LanguagesTest, ::testing::Values("javascript", "perl", "python"),
+INSTANTIATE_TEST_SUITE_P(Languages, LanguagesTest, ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 // --- what one language has and others have not

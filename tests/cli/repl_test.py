@@ -199,6 +199,8 @@ class FromAPipe(unittest.TestCase):
             ("python", "if True:\n  a = 1\nelse:\n  a = 2\n\na\n", "1\n"),
             ("perl", "sub f {\n  return 5\n}\nf()\n", "5\n"),
             ("perl", "my $text = <<END;\nhi\nEND\n$text\n", "hi\n\nhi\n\n"),
+            ("ruby", "def f\n  5\nend\nf\n", ":f\n5\n"),
+            ("ruby", "text = <<~END\n  hi\nEND\ntext.\n  upcase\n", "\"hi\\n\"\n\"HI\\n\"\n"),
             ("javascript", "const o = {\n  a: [1,\n 2]\n}\no.a\n", "[1,2]\n"),
             ("javascript", "/* a\n b */ 3\n`x\ny`.length\n", "3\n3\n"),
         ]:

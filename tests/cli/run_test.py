@@ -51,6 +51,13 @@ class Languages(unittest.TestCase):
             echo="print map({ uc } <STDIN>), qq(\n); undef", env="print qq($ENV{K}\n); undef",
             args="print '[', join(',', map { qq(\"$_\") } @ARGV), qq(]\n); undef", args_shown='["a","-b"]',
             write="open my $f, '>', '/workspace/out.txt' or die; print $f 'new'; undef", sleep="sleep 3600"),
+        "ruby": dict(
+            ending=".rb", interpreter="ruby", hello="puts 'hi'", value="[1, 'a']", value_shown='[1,"a"]',
+            fail="raise ArgumentError, 'no'", error="ArgumentError: no", exit="exit 7",
+            loop="puts 'step'; loop { }", stubborn="begin; loop { }; rescue Exception; retry; end",
+            hungry="x = []; loop { x << 'x' * (1 << 20) }",
+            echo="puts $stdin.read.upcase", env="puts ENV['K']", args="p ARGV", args_shown='["a", "-b"]',
+            write="File.write('/workspace/out.txt', 'new'); nil", sleep="sleep 3600"),
         "javascript": dict(
             ending=".js", interpreter="node", hello="console.log('hi')", value="[1, 'a']", value_shown='[1,"a"]',
             fail="throw new TypeError('no')", error="TypeError: no", exit="process.exit(7)",
@@ -194,7 +201,7 @@ class Languages(unittest.TestCase):
 
     def test_endless_output_is_bounded_in_json(self):
         loops = {"python": "while True: print('spam' * 1000)", "javascript": "for (;;) console.log('spam'.repeat(1000))",
-                 "perl": "print 'spam' x 1000, qq(\n) while 1"}
+                 "perl": "print 'spam' x 1000, qq(\n) while 1", "ruby": "loop { puts 'spam' * 1000 }"}
         for language, _ in self.PROGRAMS.items():
             with self.subTest(language):
                 status, out, _ = run("run", "-l", language, "--json", "--timeout", "1s", "-c", loops[language])
@@ -258,7 +265,7 @@ class BadInput(unittest.TestCase):
 
 class Sandboxes(unittest.TestCase):
     CELLS = {"python": ("n = 1", "n += 1; n"), "javascript": ("var n = 1; undefined", "n += 1; n"),
-             "perl": ("my $n = 1; undef", "use strict; $n += 1")}
+             "perl": ("my $n = 1; undef", "use strict; $n += 1"), "ruby": ("n = 1; nil", "n += 1")}
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -299,11 +306,12 @@ class Sandboxes(unittest.TestCase):
         self.assertRegex(run("snapshots", "s", env=self.env)[1], r"python +python +saved .* one\n")
 
     def test_unread_input_is_not_the_next_runs(self):
-        for language, read in (("python", "input()"), ("perl", "scalar <STDIN>")):
+        for language, read in (("python", "input()"), ("perl", "scalar <STDIN>"), ("ruby", "gets")):
             with self.subTest(language):
                 first = run("run", "--sandbox", "s", "-l", language, "--stdin", "-", "-c", read, stdin=b"a\nb\n", env=self.env)
                 self.assertEqual(first[0], 0)
-                rest = {"python": "import sys; sys.stdin.read()", "perl": "join '', <STDIN>"}[language]
+                rest = {"python": "import sys; sys.stdin.read()", "perl": "join '', <STDIN>",
+                        "ruby": "$stdin.read"}[language]
                 second = run("run", "--sandbox", "s", "-l", language, "--stdin", "-", "-c", rest, "--json",
                              stdin=b"fresh\n", env=self.env)
                 self.assertIn("fresh", second[1])

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: The sandbox-workers authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs the tests of one of Ruby's own test files, without its runner, which starts processes and threads. Environment:
+# TEST_FILE (from the folder of tests), and STRESS if the garbage collector is to run at every chance. Prints a line of
+# JSON per test: what became of it, its name, and the message.
+require "json"
+require "pp"
+require "rbconfig"
+require "socket"
+require "tempfile"
+require "tmpdir"
+
+ROOT = ENV.fetch("TEST_ROOT", "/workspace")
+$LOAD_PATH.unshift("#{ROOT}/tool/lib", "#{ROOT}/test/lib")
+$VERBOSE = nil
+
+# Asked for what a sandbox has not: another process.
+class NeedsProcess < Exception; end
+
+# What tool/lib/test/unit.rb defines for others beside its runner.
+module Test
+  module Unit
+    class AssertionFailedError < Exception; end
+    class PendedError < AssertionFailedError; end
+    class OmittedError < PendedError; end
+
+    class Runner
+      def self.autorun; end
+    end
+
+    class << self
+      attr_accessor :run_count
+    end
+  end
+end
+$LOADED_FEATURES << "#{ROOT}/tool/lib/test/unit.rb"
+require "test/unit/testcase"
+require "envutil"
+
+module EnvUtil
+  def self.invoke_ruby(*, **) = raise(NeedsProcess)
+  def invoke_ruby(*, **) = raise(NeedsProcess)
+  def self.rubybin = raise(NeedsProcess)
+end
+
+class Test::Unit::TestCase
+  %i[assert_separately assert_in_out_err assert_ruby_status assert_normal_exit assert_no_memory_leak assert_ractor
+     assert_linear_performance].each { |name| define_method(name) { |*, **| raise NeedsProcess } }
+end
+
+MISSING = /a sandbox (cannot start|has no)|Function not implemented|Operation not permitted|no threads/
+
+# The reason of a failure that lies in what a sandbox has not, wherever in the chain of causes it is.
+def missing?(error)
+  while error
+    return true if [NeedsProcess, NotImplementedError, Errno::ENOSYS, ThreadError, SocketError].any? { |kind| kind === error }
+    return true if error.message.match?(MISSING)
+    error = error.cause
+  end
+  false
+end
+
+$report = $stdout.dup
+$report.sync = true
+
+def report(result, name, message = nil)
+  message &&= message.to_s.dup.force_encoding("UTF-8").scrub("?")[0, 400]
+  $report.puts("", JSON.generate({ result:, name:, message: }.compact))
+end
+
+def outcome_of
+  yield
+  :pass
+rescue Test::Unit::PendedError
+  :omitted
+rescue SystemExit, SignalException => error
+  [missing?(error) ? :missing : :fail, "#{error.class}: #{error.message}"]
+rescue Exception => error
+  place = error.backtrace.to_a.find { |line| line.include?("/test/") }.to_s.delete_prefix("#{ROOT}/")
+  [missing?(error) ? :missing : :fail, "#{error.class}: #{error.message} (#{place})"]
+end
+
+def run_test(suite, method)
+  outcome_of do
+    test = suite.new(method)
+    begin
+      test.setup
+      GC.stress = true if ENV["STRESS"]
+      test.__send__(method)
+    ensure
+      GC.stress = false
+      test.teardown
+    end
+  end
+end
+
+file = "#{ROOT}/test/#{ENV.fetch("TEST_FILE")}"
+$LOAD_PATH.unshift(File.dirname(file))
+Dir.chdir(Dir.mktmpdir)
+loaded, message = outcome_of { load file }
+report(loaded, "loading", message) unless loaded == :pass
+suites = ObjectSpace.each_object(Class).select { |each| each < Test::Unit::TestCase && each.name && !each.name.start_with?("Test::Unit") }
+suites.sort_by(&:name).each do |suite|
+  suite.public_instance_methods(true).grep(/\Atest_/).map(&:to_s).sort.each do |method|
+    next if suite.instance_method(method).owner == Object
+    result, message = run_test(suite, method)
+    report(result, "#{suite.name}##{method}", message)
+  end
+end
+report(:end, "end")
+# At-exit handlers of the tests are no part of them.
+exit!(0)
