@@ -142,7 +142,8 @@ class Build:
         self.once("ruby", [RUBY, ours], self.prepare)
         self.once("build", [RUBY, ours, libraries], self.build_ruby)
         self.link()
-        self.join_copies(output / "ruby.wasm")
+        self.once("module", [(self.work / "linked.wasm").read_bytes(), BINARYEN, SPILL, ASYNCIFY], self.make_module)
+        shutil.copyfile(self.work / "module/ruby.wasm", output / "ruby.wasm")
         self.pack_library(output / "ruby-lib.zip")
         self.copy_licences(output)
 
@@ -239,7 +240,7 @@ class Build:
             self.build, self.environment, self.work / "configure.log")
 
     def make(self):
-        progress(330, "compiling Ruby")
+        progress(100, "compiling Ruby")
         # Its last step, a program of its own, does not link and is not wanted.
         run(["make", "-k", f"-j{self.jobs}"], self.build, self.environment, self.work / "make.log", may_fail=True)
         wanted = ("libruby-static.a", "enc/libenc.a", "enc/libtrans.a", "enc/encinit.o", "rbconfig.rb")
@@ -273,21 +274,22 @@ class Build:
         run(["node", "--stack-size=60000", "--max-old-space-size=8192", self.work / "binaryen/bin" / tool, *FEATURES,
              *arguments], self.work, self.environment)
 
-    def join_copies(self, output):
+    def make_module(self, folder):
         """Two copies of the code in one module: see wasm/fiber.c."""
-        progress(150, "making Ruby's module")
-        work = self.work
-        (work / "copy.wasm").write_bytes(module_copy.second_copy((work / "linked.wasm").read_bytes(), "sw_fiber_loop"))
+        progress(400, "making Ruby's module")
+        folder.mkdir()
+        linked, copy = self.work / "linked.wasm", folder / "copy.wasm"
+        plain, fibers, joined = (folder / f"{name}.wasm" for name in ("plain", "fibers", "joined"))
+        copy.write_bytes(module_copy.second_copy(linked.read_bytes(), "sw_fiber_loop"))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            plain = pool.submit(self.binaryen, "wasm-opt", *SPILL, "-O2", work / "linked.wasm", "-g", "-o",
-                                work / "plain.wasm")
-            fibers = pool.submit(self.binaryen, "wasm-opt", *SPILL, *ASYNCIFY, "-O1", work / "copy.wasm", "-g", "-o",
-                                 work / "fibers.wasm")
-            plain.result(), fibers.result()
-        self.binaryen("wasm-merge", "--enable-multimemory", work / "plain.wasm", "main", work / "fibers.wasm", "fiber",
-                      "--rename-export-conflicts", "-o", work / "joined.wasm")
+            made = [pool.submit(self.binaryen, "wasm-opt", *SPILL, "-O2", linked, "-g", "-o", plain),
+                    pool.submit(self.binaryen, "wasm-opt", *SPILL, *ASYNCIFY, "-O1", copy, "-g", "-o", fibers)]
+            for each in made:
+                each.result()
+        self.binaryen("wasm-merge", "--enable-multimemory", plain, "main", fibers, "fiber", "--rename-export-conflicts", "-o",
+                      joined)
         self.binaryen("wasm-opt", "--duplicate-import-elimination", "--remove-unused-module-elements", "--strip-debug",
-                      "--emit-exnref", work / "joined.wasm", "-o", output)
+                      "--emit-exnref", joined, "-o", folder / "ruby.wasm")
 
     # 4. The library
 
