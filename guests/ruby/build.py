@@ -71,8 +71,6 @@ TARGET = ["-target", "wasm32-wasi"]
 # Binaryen's asyncify knows the older form of exceptions only; it makes the newer of them in the end.
 EXCEPTIONS = ["-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=true"]
 EMULATED = ["mman", "signal", "getpid", "process-clocks"]
-# Functions of the C library that ours stand in for, wherever they are called (driver/host.c).
-REPLACED = "chmod fchmod fstat localtime localtime_r lstat mktime stat tzset".split()
 # Deep recursion through C (blocks of each, sort, eval) takes this stack. Untouched pages of it cost nothing.
 STACK_BYTES = 16 << 20
 
@@ -135,7 +133,9 @@ class Build:
         self.once("zig", sources.ZIG_WHEELS, self.fetch_compiler)
         self.once("binaryen", BINARYEN, self.fetch_binaryen)
         self.write_tools()
-        libraries = [LIBYAML, ZLIB, sources.ZIG_WHEELS, self.compiler_flags()]
+        # This folder may be another one the next time.
+        flags = [str(flag).replace(str(HERE.parent), "guests") for flag in self.compiler_flags()]
+        libraries = [LIBYAML, ZLIB, sources.ZIG_WHEELS, flags]
         self.once("libraries", libraries, self.build_libraries)
         ours = [path.read_bytes() for folder in ("patches", "wasm") for path in sorted((HERE / folder).iterdir())]
         ours.append((HERE / "build.py").read_bytes())
@@ -267,8 +267,7 @@ class Build:
         run([self.work / "tool-cc", "-mexec-model=reactor", "-Wl,--export=__stack_pointer", "-g1", *objects, *extensions,
              "enc/encinit.o", "enc/libenc.a", "enc/libtrans.a", "libruby-static.a", self.libraries / "lib/libyaml.a",
              self.libraries / "lib/libz.a", "-lm", *[f"-lwasi-emulated-{name}" for name in EMULATED],
-             *[f"-Wl,--wrap={name}" for name in REPLACED], f"-Wl,-z,stack-size={STACK_BYTES}",
-             "-o", self.work / "linked.wasm"], self.build, self.environment)
+             f"-Wl,-z,stack-size={STACK_BYTES}", "-o", self.work / "linked.wasm"], self.build, self.environment)
 
     def binaryen(self, tool, *arguments):
         run(["node", "--stack-size=60000", "--max-old-space-size=8192", self.work / "binaryen/bin" / tool, *FEATURES,

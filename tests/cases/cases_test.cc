@@ -91,7 +91,7 @@ void expect_value(const Step& step, const engine::Outcome& outcome) {
     ASSERT_TRUE(outcome.value.has_value()) << "no value";
     const bool is_json = outcome.value->kind == engine::Value::Kind::kJson;
     EXPECT_EQ(is_json, std::string_view(kind) == "json") << outcome.value->text;
-    if (is_json) {
+    if (is_json && !expected->any) {
       EXPECT_EQ(boost::json::parse(outcome.value->text), boost::json::parse(expected->body))
           << outcome.value->text;
     } else {

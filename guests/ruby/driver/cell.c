@@ -44,13 +44,17 @@ void sw_exit(int status) {
 
 static VALUE status_of(VALUE exception) { return rb_attr_get(exception, rb_intern("status")); }
 
-static enum ending ending_of(VALUE *result) {
-  const VALUE exception = rb_errinfo();
+static enum ending ending_of(int how, VALUE *result) {
+  VALUE exception = rb_errinfo();
   rb_set_errinfo(Qnil);
   *result = exception;
   if (exiting) {
     exiting = 0;
     return kExited;
+  }
+  /* return, break and the like that found nothing to leave */
+  if (!RTEST(rb_obj_is_kind_of(exception, rb_eException))) {
+    *result = exception = rb_vm_make_jump_tag_but_local_jump(how, Qundef);
   }
   if (!RTEST(rb_obj_is_kind_of(exception, rb_eSystemExit))) return kRaised;
   int state = 0;
@@ -63,7 +67,7 @@ static enum ending ending_of(VALUE *result) {
 enum ending sw_protect(VALUE (*function)(VALUE), VALUE argument, VALUE *result) {
   int state = 0;
   *result = rb_protect(function, argument, &state);
-  return state == 0 ? kReturned : ending_of(result);
+  return state == 0 ? kReturned : ending_of(state, result);
 }
 
 /* DATA */

@@ -3,7 +3,7 @@
  *
  * Functions that Ruby links against and WASI preview 1 cannot offer: done in another way where there is one, otherwise
  * failing with the error that says so. Ruby has weak ones for most; these are what it lacks, and what can be done
- * better. Names with __wrap_ stand in for the C library's own (build.py). */
+ * better. Some stand in for the C library's own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -36,28 +36,23 @@ int dup2(int from, int to) {
   return -1;
 }
 
-/* WASI keeps no permissions: they are invented (0644, 0755), and chmod takes any. */
+/* WASI keeps no permissions: they are invented (0644, 0755; patches/0011), and chmod takes any. */
 static int with_permissions(int status, struct stat *result) {
   if (status == 0 && (result->st_mode & 07777) == 0) result->st_mode |= S_ISDIR(result->st_mode) ? 0755 : 0644;
   return status;
 }
-int __real_stat(const char *path, struct stat *result);
-int __real_lstat(const char *path, struct stat *result);
-int __real_fstat(int descriptor, struct stat *result);
-int __wrap_stat(const char *path, struct stat *result) { return with_permissions(__real_stat(path, result), result); }
-int __wrap_lstat(const char *path, struct stat *result) { return with_permissions(__real_lstat(path, result), result); }
-int __wrap_fstat(int descriptor, struct stat *result) {
-  return with_permissions(__real_fstat(descriptor, result), result);
-}
-int __wrap_chmod(const char *path, mode_t mode) {
+int sw_stat(const char *path, struct stat *result) { return with_permissions(stat(path, result), result); }
+int sw_lstat(const char *path, struct stat *result) { return with_permissions(lstat(path, result), result); }
+int sw_fstat(int descriptor, struct stat *result) { return with_permissions(fstat(descriptor, result), result); }
+int chmod(const char *path, mode_t mode) {
   struct stat found;
   (void)mode;
-  return __real_stat(path, &found);
+  return stat(path, &found);
 }
-int __wrap_fchmod(int descriptor, mode_t mode) {
+int fchmod(int descriptor, mode_t mode) {
   struct stat found;
   (void)mode;
-  return __real_fstat(descriptor, &found);
+  return fstat(descriptor, &found);
 }
 mode_t umask(mode_t mask) {
   static mode_t current = 022;
@@ -82,11 +77,9 @@ void endpwent(void) {}
 
 /* Local time, as TZ asks for (common/time_zone.c). */
 
-void sw_tzset(void);
 struct tm *sw_localtime(const time_t *moment);
 struct tm *sw_localtime_r(const time_t *moment, struct tm *result);
 time_t sw_mktime(struct tm *local);
-void __wrap_tzset(void) { sw_tzset(); }
-struct tm *__wrap_localtime(const time_t *moment) { return sw_localtime(moment); }
-struct tm *__wrap_localtime_r(const time_t *moment, struct tm *result) { return sw_localtime_r(moment, result); }
-time_t __wrap_mktime(struct tm *local) { return sw_mktime(local); }
+struct tm *localtime(const time_t *moment) { return sw_localtime(moment); }
+struct tm *localtime_r(const time_t *moment, struct tm *result) { return sw_localtime_r(moment, result); }
+time_t mktime(struct tm *local) { return sw_mktime(local); }

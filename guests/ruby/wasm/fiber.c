@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fibers have small stacks, so even the deepest needs a tenth of this. Untouched pages cost nothing. */
-enum { kUnwindBytes = 4 << 20 };
+/* Fibers have small stacks: the deepest, some thousand frames, needs less than half of this. */
+enum { kUnwindBytes = 1 << 20 };
 
 /* sw_fiber_loop() of the other copy (build.py joins the two). */
 __attribute__((import_module("fiber"), import_name("loop"))) void run_fibers(void);
@@ -82,4 +82,8 @@ __attribute__((export_name("sw_fiber_loop"))) void sw_fiber_loop(void) {
     asyncify_stop_unwind();
     save_unwound(from);
   }
+  /* Asyncify's note of the buffer it used last is a global, and an image or a snapshot is memory only: put it back to what
+   * it was at first. (A buffer is looked at, not written; at the stack's end lie zeros.) */
+  asyncify_start_unwind(NULL);
+  asyncify_stop_unwind();
 }
