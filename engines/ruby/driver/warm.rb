@@ -24,5 +24,5 @@ require "set"
 Set[1, 2].include?(2)
 [1, 2, 3].each_slice(2).to_a
 numbers = [1, 2].each
-#numbers.next
+numbers.next
 { greeting: greeting, sum: (0...10).sum }
