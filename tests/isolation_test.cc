@@ -255,6 +255,15 @@ const std::map<std::string, BadRuns>& bad_runs() {
                  {"sum(range(10**10))", Ending::kTimeLimit, 1ms}},
         .count = "n = globals().get('n', 0) + 1; str(n)",
         .memory_bytes_max = std::uint64_t{160} << 20}},
+      {"ruby",
+       {.runs = {{"deep = []; 100_000.times { deep = [deep] }; Marshal.dump(deep)", Ending::kCrashed},
+                 {"exit 3", Ending::kExited},
+                 {"kept = []; loop { kept << 'x' * 1_000_000 }", Ending::kMemoryLimit},
+                 {"begin; loop { }; ensure; loop { }; end", Ending::kTimeLimit, 1ms},
+                 {"exit! 4", Ending::kExited},
+                 {"3 ** (10 ** 8) > 4 ** (10 ** 8)", Ending::kTimeLimit, 1ms}},
+        .count = "$n = $n.to_i + 1; text = Object.new; text.define_singleton_method(:inspect) { \"'#{$n}'\" }; text",
+        .memory_bytes_max = std::uint64_t{64} << 20}},
   };
   return all;
 }
@@ -309,7 +318,7 @@ TEST_P(BadRunsTest, FiveHundredOfThemAffectNeitherTheRunsBetweenNorASessionBesid
   ASSERT_TRUE(ran.ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, BadRunsTest, ::testing::Values("javascript", "perl", "python"),
+INSTANTIATE_TEST_SUITE_P(Languages, BadRunsTest, ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

@@ -62,6 +62,14 @@ const std::map<std::string, Programs>& programs() {
         .loop = "while True: pass",
         .sleep = "import time; time.sleep(0.3); 7",
         .swallow = "while True:\n  try:\n    while True: pass\n  except BaseException: pass"}},
+      {"ruby",
+       {.alternate = "puts 'a'; $stderr.puts 'B'; print 'c', 10.chr; warn 'D'",
+        .print = "1000.times { puts '123456789' }; 7",
+        .long_text = "'x' * 2_000_000",
+        .random = "rand",
+        .loop = "loop { }",
+        .sleep = "sleep 0.3; 7",
+        .swallow = "begin; loop { }; rescue Exception; retry; end"}},
   };
   return all;
 }
@@ -159,7 +167,7 @@ TEST_P(Shape, WhatCatchesTheStopIsEndedByForceAndTheNextRunIsGood) {
   EXPECT_EQ(value_of(run(code_.sleep)), "7");
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, Shape, ::testing::Values("javascript", "perl", "python"),
+INSTANTIATE_TEST_SUITE_P(Languages, Shape, ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

@@ -26,7 +26,7 @@ int dup(int descriptor) {
 }
 
 int dup2(int from, int to) {
-  if (from == to) return fcntl(from, F_GETFD) < 0 ? -1 : to;
+  if (from == to) return fcntl(from, F_GETFL) < 0 ? -1 : to;
   const int copy = dup(from);
   if (copy < 0 || copy == to) return copy;
   /* WASI renumbers onto open descriptors only. */
@@ -44,12 +44,12 @@ static int with_permissions(int status, struct stat *result) {
 int sw_stat(const char *path, struct stat *result) { return with_permissions(stat(path, result), result); }
 int sw_lstat(const char *path, struct stat *result) { return with_permissions(lstat(path, result), result); }
 int sw_fstat(int descriptor, struct stat *result) { return with_permissions(fstat(descriptor, result), result); }
-int chmod(const char *path, mode_t mode) {
+int sw_chmod(const char *path, mode_t mode) {
   struct stat found;
   (void)mode;
   return stat(path, &found);
 }
-int fchmod(int descriptor, mode_t mode) {
+int sw_fchmod(int descriptor, mode_t mode) {
   struct stat found;
   (void)mode;
   return fstat(descriptor, &found);
