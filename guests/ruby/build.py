@@ -138,11 +138,12 @@ class Build:
         libraries = [LIBYAML, ZLIB, sources.ZIG_WHEELS, flags]
         self.once("libraries", libraries, self.build_libraries)
         ours = [path.read_bytes() for folder in ("patches", "wasm") for path in sorted((HERE / folder).iterdir())]
-        ours.append((HERE / "build.py").read_bytes())
-        self.once("ruby", [RUBY, ours], self.prepare)
-        self.once("build", [RUBY, ours, libraries], self.build_ruby)
+        self.once("ruby", [RUBY, ours, GEMS_IN_C], self.prepare)
+        self.once("build", [RUBY, ours, libraries, EXCEPTIONS, self.configuration()], self.build_ruby)
         self.link()
-        self.once("module", [(self.work / "linked.wasm").read_bytes(), BINARYEN, SPILL, ASYNCIFY], self.make_module)
+        # Not the custom sections: they say where the sources lay.
+        linked = [body for kind, body in module_copy.sections((self.work / "linked.wasm").read_bytes()) if kind != 0]
+        self.once("module", [linked, BINARYEN, FEATURES, SPILL, ASYNCIFY], self.make_module)
         shutil.copyfile(self.work / "module/ruby.wasm", output / "ruby.wasm")
         self.pack_library(output / "ruby-lib.zip")
         self.copy_licences(output)
@@ -227,17 +228,20 @@ class Build:
         self.configure()
         self.make()
 
+    def configuration(self):
+        tool = self.work / "tool"
+        return ["--build=x86_64-pc-linux-gnu", "--host=wasm32-unknown-wasi", "--prefix=/usr",
+                "--disable-install-doc", "--disable-yjit", "--disable-rjit", "--disable-shared",
+                f"--with-baseruby={shutil.which('ruby')}", "--with-static-linked-ext",
+                f"--with-out-ext={','.join(LEFT_OUT)}", f"--with-libyaml-dir={self.libraries}",
+                f"--with-zlib-dir={self.libraries}", f"CC={tool}-cc", f"LD={tool}-cc", f"AR={tool}-ar",
+                f"RANLIB={tool}-ranlib", "WASMOPT=true", "NM=true", "STRIP=true", "OBJCOPY=:", "optflags=-O3",
+                "debugflags=-g0", "warnflags=-w", "cppflags=-D_GNU_SOURCE"]
+
     def configure(self):
         progress(60, "configuring Ruby")
-        tool = self.work / "tool"
-        run([self.source / "configure", "--build=x86_64-pc-linux-gnu", "--host=wasm32-unknown-wasi", "--prefix=/usr",
-             "--disable-install-doc", "--disable-yjit", "--disable-rjit", "--disable-shared",
-             f"--with-baseruby={shutil.which('ruby')}", "--with-static-linked-ext",
-             f"--with-out-ext={','.join(LEFT_OUT)}", f"--with-libyaml-dir={self.libraries}",
-             f"--with-zlib-dir={self.libraries}", f"CC={tool}-cc", f"LD={tool}-cc", f"AR={tool}-ar",
-             f"RANLIB={tool}-ranlib", "WASMOPT=true", "NM=true", "STRIP=true", "OBJCOPY=:", "optflags=-O3",
-             "debugflags=-g0", "warnflags=-w", "cppflags=-D_GNU_SOURCE"],
-            self.build, self.environment, self.work / "configure.log")
+        run([self.source / "configure", *self.configuration()], self.build, self.environment,
+            self.work / "configure.log")
 
     def make(self):
         progress(100, "compiling Ruby")

@@ -7,8 +7,8 @@
  *
  * A request lies in the buffer that sw_buffer gives: numbers of 32 bits, little-endian, and strings as a number of
  * bytes and the bytes:
- *   the largest value wanted, code, file name, count of arguments, arguments, count of environment entries, names and
- *   values in turn. */
+ *   the largest value wanted, code, file name, folder to go to (or nothing), count of arguments, arguments, count of
+ *   environment entries, names and values in turn. */
 #include <ruby.h>
 #include <ruby/encoding.h>
 #include <ruby/io.h>
@@ -119,6 +119,12 @@ static void set_arguments(struct reader *in, VALUE file) {
   }
 }
 
+static void change_folder(struct reader *in) {
+  char *const folder = read_c_string(in);
+  if (folder != NULL && *folder != '\0') (void)chdir(folder); /* it may be gone */
+  free(folder);
+}
+
 /* The environment becomes what the request has; ENV is a view of it. */
 static void set_environment(struct reader *in) {
   const uint32_t count = read_number(in);
@@ -150,6 +156,7 @@ static VALUE prepare(VALUE argument) {
   struct reader *const in = preparation->in;
   preparation->cell->code = read_code(in);
   preparation->cell->file = read_string(in);
+  change_folder(in);
   set_arguments(in, preparation->cell->file);
   set_environment(in);
   renew_input();

@@ -9,6 +9,8 @@ class BasicSocket < IO
   private_constant :REASON
 
   class << self
+    attr_accessor :do_not_reverse_lookup
+
     def new(*, **) = raise(SocketError, REASON)
     alias open new
     alias for_fd new
@@ -48,6 +50,7 @@ class Socket < BasicSocket
   class ResolutionError < SocketError; end
 
   def self.gethostname = "localhost"
+  def self.ip_address_list = []
 end
 
 class IPSocket < BasicSocket

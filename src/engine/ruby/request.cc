@@ -23,7 +23,7 @@ void put_string(std::string& out, std::string_view text) {
 
 }  // namespace
 
-std::string ruby_cell_request(const RunRequest& request, std::string_view file_name) {
+std::string ruby_cell_request(const RunRequest& request, std::string_view file_name, bool fresh) {
   std::string out;
   out.reserve(request.code.size() + file_name.size() + 64);
   // One more than is wanted is enough to see that a value is too long. 0 would be no limit.
@@ -31,6 +31,7 @@ std::string ruby_cell_request(const RunRequest& request, std::string_view file_n
   put_number(out, static_cast<std::size_t>(std::min(request.limits.result_bytes_max, kLongest) + 1));
   put_string(out, request.code);
   put_string(out, file_name);
+  put_string(out, fresh ? request.cwd : std::string());
   put_number(out, request.args.size());
   for (const std::string& argument : request.args) put_string(out, argument);
   put_number(out, request.env.size());

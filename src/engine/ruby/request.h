@@ -12,7 +12,8 @@
 
 namespace sw::engine {
 
-std::string ruby_cell_request(const RunRequest& request, std::string_view file_name);
+/// `fresh`: the first cell after the image or a saved state, which goes to the request's folder.
+std::string ruby_cell_request(const RunRequest& request, std::string_view file_name, bool fresh);
 
 /// Ruby source: boot.rb with the modules to import at hand.
 std::string ruby_boot_source(const Manifest& manifest);

@@ -17,15 +17,18 @@ using ::testing::StartsWith;
 TEST(RubyRequest, SaysItsPartsAfterTheirSizes) {
   RunRequest request;
   request.code = "1 + 1";
+  request.cwd = "/d";
   request.args = {"prog.rb", "a"};
   request.env = {{"K", "v\n"}};
   request.limits.result_bytes_max = 0x0102;
-  EXPECT_EQ(ruby_cell_request(request, "<cell 1>"),
+  EXPECT_EQ(ruby_cell_request(request, "<cell 1>", true),
             "\x03\x01\0\0"
             "\x05\0\0\0"
             "1 + 1"
             "\x08\0\0\0"
             "<cell 1>"
+            "\x02\0\0\0"
+            "/d"
             "\x02\0\0\0"
             "\x07\0\0\0"
             "prog.rb"
@@ -41,7 +44,7 @@ TEST(RubyRequest, SaysItsPartsAfterTheirSizes) {
 TEST(RubyRequest, ALimitThatDoesNotFitIsTheLargestThatDoes) {
   RunRequest request;
   request.limits.result_bytes_max = UINT64_MAX;
-  EXPECT_THAT(ruby_cell_request(request, ""), StartsWith("\xFF\xFF\xFF\xFF"));
+  EXPECT_THAT(ruby_cell_request(request, "", false), StartsWith("\xFF\xFF\xFF\xFF"));
 }
 
 TEST(RubyRequest, BootNamesTheModulesToRequire) {

@@ -75,7 +75,7 @@ void RubyGuest::set_alarm(std::uint64_t milliseconds) {
 Result<void> RubyGuest::find_entry_points() {
   SW_TRY(buffer_, instance().function<std::int32_t(std::int32_t)>("sw_buffer"));
   SW_TRY(run_, instance().function<void(std::int32_t)>("sw_run"));
-  SW_TRY(fresh_, instance().function<void()>("sw_fresh"));
+  SW_TRY(renew_, instance().function<void()>("sw_fresh"));
   SW_TRY(finish_, instance().function<std::int32_t()>("sw_finish"));
   return {};
 }
@@ -173,7 +173,10 @@ Result<void> RubyGuest::bind(const BakeFacts& facts) {
   return find_entry_points();
 }
 
-Result<void> RubyGuest::after_restore() { return instance().call(fresh_); }
+Result<void> RubyGuest::after_restore() {
+  fresh_ = true;
+  return instance().call(renew_);
+}
 
 Result<Reply> RubyGuest::evaluate(const RunRequest& request, std::string_view file_name) {
   exit_status_.reset();
@@ -182,8 +185,9 @@ Result<Reply> RubyGuest::evaluate(const RunRequest& request, std::string_view fi
     return Error{ErrorCode::kCorrupt, "the stop flag lies outside the guest's memory", 0};
   }
   answer_bytes_max_ = kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;
-  SW_TRY(const std::int32_t length, send(ruby_cell_request(request, file_name)));
+  SW_TRY(const std::int32_t length, send(ruby_cell_request(request, file_name, fresh_)));
   SW_CHECK_OK(instance().call(run_, length));
+  fresh_ = false;
   SW_TRY(Reply reply, parse_reply(answer_));
   // The next cell's answer need not be as long.
   if (answer_.capacity() > kAnswerBytesKept) std::string().swap(answer_);

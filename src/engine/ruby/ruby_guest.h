@@ -50,12 +50,13 @@ class RubyGuest final : public Guest {
   const Manifest& manifest_;
   wasm::Function<std::int32_t(std::int32_t)> buffer_;
   wasm::Function<void(std::int32_t)> run_;
-  wasm::Function<void()> fresh_;
+  wasm::Function<void()> renew_;
   wasm::Function<std::int32_t()> finish_;
   // Addresses of ints in guest memory.
   std::uint32_t interrupt_flag_ = 0;
   std::uint32_t stop_flag_ = 0;
   std::uint32_t timer_flag_ = 0;
+  bool fresh_ = false;                       // no cell has run since the image or a saved state
   std::optional<std::int32_t> exit_status_;  // of the last finish
   std::string answer_;
   std::uint64_t answer_bytes_max_ = kReplyHeadBytesMax;

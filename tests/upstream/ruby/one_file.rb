@@ -3,7 +3,7 @@
 
 # Runs the tests of one of Ruby's own test files, without its runner, which starts processes and threads. Environment:
 # TEST_FILE (from the folder of tests), and STRESS if the garbage collector is to run at every chance. Prints a line of
-# JSON per test: what became of it, its name, and the message.
+# JSON per test, after "@@ ": what became of it, its name, and the message.
 require "json"
 require "pp"
 require "rbconfig"
@@ -13,10 +13,11 @@ require "tmpdir"
 
 ROOT = ENV.fetch("TEST_ROOT", "/workspace")
 $LOAD_PATH.unshift("#{ROOT}/tool/lib", "#{ROOT}/test/lib")
-$VERBOSE = nil
+$LOAD_PATH.push("#{ROOT}/test")
+$VERBOSE = false
 
-# Asked for what a sandbox has not: another process.
-class NeedsProcess < Exception; end
+# Asked for what a sandbox has not: another process, a continuation, an extension of the tests' own.
+class NotInASandbox < Exception; end
 
 # What tool/lib/test/unit.rb defines for others beside its runner.
 module Test
@@ -27,6 +28,10 @@ module Test
 
     class Runner
       def self.autorun; end
+      def self.runner = self
+      def self.synchronize = yield
+      def self.output = $stdout
+      def self.current_repeat_count = 0
     end
 
     class << self
@@ -39,34 +44,45 @@ require "test/unit/testcase"
 require "envutil"
 
 module EnvUtil
-  def self.invoke_ruby(*, **) = raise(NeedsProcess)
-  def invoke_ruby(*, **) = raise(NeedsProcess)
-  def self.rubybin = raise(NeedsProcess)
+  def self.invoke_ruby(*, **) = raise(NotInASandbox)
+  def invoke_ruby(*, **) = raise(NotInASandbox)
+  def self.rubybin = raise(NotInASandbox)
 end
 
 class Test::Unit::TestCase
   %i[assert_separately assert_in_out_err assert_ruby_status assert_normal_exit assert_no_memory_leak assert_ractor
-     assert_linear_performance].each { |name| define_method(name) { |*, **| raise NeedsProcess } }
+     assert_linear_performance].each { |name| define_method(name) { |*, **| raise NotInASandbox } }
 end
+
+# Extensions that only tests use, and two that are not there: what needs them is found when it is used.
+%w[continuation fiddle -test-/file -test-/iter -test-/memory_view -test-/rb_call_super_kw -test-/time].each do |name|
+  $LOADED_FEATURES << "#{name}.rb"
+end
+module Bug
+  def self.const_missing(_) = raise(NotInASandbox)
+end
+def callcc = raise(NotInASandbox)
 
 MISSING = /a sandbox (cannot start|has no)|Function not implemented|Operation not permitted|no threads/
 
 # The reason of a failure that lies in what a sandbox has not, wherever in the chain of causes it is.
 def missing?(error)
   while error
-    return true if [NeedsProcess, NotImplementedError, Errno::ENOSYS, ThreadError, SocketError].any? { |kind| kind === error }
+    return true if [NotInASandbox, NotImplementedError, Errno::ENOSYS, ThreadError, SocketError].any? { |kind| kind === error }
     return true if error.message.match?(MISSING)
     error = error.cause
   end
   false
 end
 
+# Tests replace methods of JSON's.
+RESULT_JSON = JSON.method(:generate)
 $report = $stdout.dup
 $report.sync = true
 
 def report(result, name, message = nil)
   message &&= message.to_s.dup.force_encoding("UTF-8").scrub("?")[0, 400]
-  $report.puts("", JSON.generate({ result:, name:, message: }.compact))
+  $report.puts("", "@@ #{RESULT_JSON.call({ result: result.to_s, name:, message: }.compact)}")
 end
 
 def outcome_of

@@ -45,8 +45,11 @@ def prepare(work, given):
     with tempfile.TemporaryDirectory(dir=work) as temporary:
         temporary = pathlib.Path(temporary)
         sources.unpack(sources.debian_source(build["RUBY"], given, temporary), temporary / "ruby")
-        for name in ("test", "tool/lib"):
+        # Two libraries' tests load them by their place.
+        for name in ("test", "tool/lib", "lib/did_you_mean", "lib/error_highlight"):
             shutil.copytree(temporary / "ruby" / name, work / "tree" / name)
+        for name in ("did_you_mean", "error_highlight"):
+            shutil.copyfile(temporary / f"ruby/lib/{name}.rb", work / f"tree/lib/{name}.rb")
     stamp.write_text(build["RUBY"].sha256)
 
 
@@ -64,8 +67,8 @@ def run_file(program, tree, name, stress):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     results = []
     for line in done.stdout.decode("utf-8", "replace").splitlines():
-        if line.startswith('{"result":'):
-            results.append(json.loads(line))
+        if line.startswith("@@ "):
+            results.append(json.loads(line[3:]))
     if not results or results[-1]["result"] != "end":
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         after = f" after {results[-1]['name']}" if results else ""
