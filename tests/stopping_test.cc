@@ -82,6 +82,15 @@ const std::map<std::string, Programs>& programs() {
         .work = "sum(range(20_000_000)) * 0 + 41",
         .define = "n = 41",
         .defined = "n"}},
+      {"ruby",
+       {.endless = {{"loop that catches", "puts 'before'\nbegin; loop { }; rescue Exception; retry; end"},
+                    {"ensure", "puts 'before'\nbegin; loop { }; ensure; loop { }; end"},
+                    {"square root", "puts 'before'\nInteger.sqrt(10 ** 2_000_000)"},
+                    {"sort", "a = Array.new(100_000) { rand }; puts 'before'\nloop { a.sort_by { |x| -x } }"},
+                    {"sleep", "puts 'before'\nsleep 3600"}},
+        .work = "n = 0; 5_000_000.times { |i| n ^= i }; 41",
+        .define = "n = 41",
+        .defined = "n"}},
   };
   return all;
 }
@@ -213,7 +222,7 @@ TEST_P(WithChecks, TheVariantIsKeptApartAndTheOtherOneHasNoChecks) {
 }
 
 const auto name_of = [](const auto& param_info) { return param_info.param; };
-INSTANTIATE_TEST_SUITE_P(Languages, WithChecks, ::testing::Values("javascript", "perl"), name_of);
+INSTANTIATE_TEST_SUITE_P(Languages, WithChecks, ::testing::Values("javascript", "perl", "ruby"), name_of);
 INSTANTIATE_TEST_SUITE_P(DISABLED_Slow, WithChecks, ::testing::Values("python"), name_of);
 
 }  // namespace

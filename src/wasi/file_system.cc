@@ -177,6 +177,7 @@ Errno FileSystem::link_at(const Place& from_at, std::string_view from, Follow fo
 }
 
 Errno FileSystem::symlink_at(std::string_view target, const Place& at, std::string_view path) {
+  if (target.empty()) return Errno::kNoent;  // as on Linux, whatever is at `path`
   SW_WASI_TRY(const Found found, resolve(at, path, Final::kName));
   if (found.node) {
     return found.trailing_slash && !is_directory(found.node) ? Errno::kNotdir : Errno::kExist;

@@ -140,6 +140,7 @@ TEST_F(FileSystemTest, DotsAndSlashesInNamesToChange) {
   EXPECT_EQ(files().symlink_at("t", here, "f/"), Errno::kNotdir);
   EXPECT_EQ(files().symlink_at("t", here, "x/"), Errno::kExist);
   EXPECT_EQ(files().symlink_at("", here, "l"), Errno::kNoent);
+  EXPECT_EQ(files().symlink_at("", here, "."), Errno::kNoent);
 }
 
 TEST_F(FileSystemTest, OpensWithTheFlagsOfPosix) {

@@ -214,7 +214,7 @@ class Native(unittest.TestCase):
                 with self.subTest(path.stem):
                     self.check(path)
         self.assertGreater(count, 0)
-        for language in ("javascript", "perl", "python"):
+        for language in ("javascript", "perl", "python", "ruby"):
             self.assertGreaterEqual(programs[language], 60, language)
 
 
