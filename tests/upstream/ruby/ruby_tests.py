@@ -88,7 +88,7 @@ class Expected:
 
     def has(self, name, test):
         for pattern in self.rows[name]:
-            if fnmatch.fnmatchcase(test, pattern.replace("[", "[[]")):
+            if fnmatch.fnmatchcase(test, pattern):
                 self.seen.add((name, pattern))
                 return True
         return False
