@@ -127,8 +127,10 @@ TEST(Residency, AThousandContextsTouchedAtRandomTakeNoMoreAndNoMore) {
   const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-crowd-").value();
   const auto storage = storage::open_sqlite_storage(folder.path(), {.idle_open_max = 16}).value();
   const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = kResidentMax});
-  Crowd crowd({{"javascript", "globalThis.n = (globalThis.n ?? 0) + 1", 115, 94},
-               {"python", "n = globals().get('n', 0) + 1; n", 10, 6}},
+  Crowd crowd({{"javascript", "globalThis.n = (globalThis.n ?? 0) + 1", 95, 85},
+               {"perl", "our $n; $n += 1", 10, 5},
+               {"python", "n = globals().get('n', 0) + 1; n", 10, 5},
+               {"ruby", "$n = $n.to_i + 1", 10, 5}},
               *storage, pool);
   SCOPED_TRACE(crowd.seed());
   const bool warm = crowd.run(warm_up, runs_min, time_max) == warm_up;
