@@ -40,7 +40,7 @@ class Perl final : public Language {
     return builder.build();
   }
 
-  Result<void> add_imports(wasm::Linker& linker) const override { return define_imports(linker); }
+  Result<void> add_imports(wasm::Linker& linker) const override { return define_driver_imports(linker); }
 
   std::unique_ptr<Guest> make_guest(std::shared_ptr<const wasi::Layout> layout,
                                     const wasi::Clocks& clocks) const override {

@@ -5,45 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdint>
+#include "sandbox_workers/engine/driver_guest.h"
 
 namespace sw::engine {
 
-namespace {
-
-void put_number(std::string& out, std::size_t value) {
-  for (int shift = 0; shift < 32; shift += 8) out += static_cast<char>(value >> shift & 0xFF);
-}
-
-void put_string(std::string& out, std::string_view text) {
-  put_number(out, text.size());
-  out += text;
-}
-
-}  // namespace
-
-std::string cell_request(const RunRequest& request, std::string_view file_name, bool fresh) {
-  std::string out;
-  out.reserve(request.code.size() + file_name.size() + 64);
-  put_string(out, request.code);
-  put_string(out, file_name);
-  put_string(out, fresh ? request.cwd : std::string());
-  put_number(out, request.args.size());
-  for (const std::string& argument : request.args) put_string(out, argument);
-  put_number(out, request.env.size());
-  for (const auto& [name, value] : request.env) {
-    put_string(out, name);
-    put_string(out, value);
-  }
-  return out;
-}
-
-std::string boot_source(const Manifest& manifest) {
-  std::string source = fmt::format("my @modules = qw({});\n", fmt::join(manifest.imports, " "));
-  for (const DriverFile& file : manifest.drivers) {
-    if (file.name.ends_with("boot.pl")) source += file.content;
-  }
-  return source;
+std::string perl_boot_code(const Manifest& manifest) {
+  return fmt::format("my @modules = qw({});\n{}", fmt::join(manifest.imports, " "),
+                     driver_file(manifest, "boot.pl"));
 }
 
 }  // namespace sw::engine

@@ -2,20 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the driver is sent. Formats: guests/perl/driver/main.c.
+// What the driver is sent. Formats: guests/perl/driver/main.c. Cells are driver_request(…).
 
 #include <string>
-#include <string_view>
 
 #include "sandbox_workers/engine/manifest.h"
-#include "sandbox_workers/engine/outcome.h"
 
 namespace sw::engine {
 
-/// `fresh`: the first cell after the image or a saved state, which goes to the request's folder.
-std::string cell_request(const RunRequest& request, std::string_view file_name, bool fresh);
-
-/// Perl source: boot.pl with the modules to import at hand.
-std::string boot_source(const Manifest& manifest);
+/// boot.pl with the modules to import at hand.
+std::string perl_boot_code(const Manifest& manifest);
 
 }  // namespace sw::engine

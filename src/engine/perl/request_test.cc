@@ -7,33 +7,11 @@
 namespace sw::engine {
 namespace {
 
-using namespace std::literals;
-
-TEST(PerlRequest, HoldsStringsWithTheirLengths) {
-  RunRequest request;
-  request.code = "1";
-  request.env = {{"K", "é"}};
-  request.args = {"a", ""};
-  request.cwd = "/d";
-  EXPECT_EQ(cell_request(request, "<cell 1>", true),
-            "\x01\0\0\0"
-            "1\x08\0\0\0<cell 1>"
-            "\x02\0\0\0/d"
-            "\x02\0\0\0\x01\0\0\0a\0\0\0\0"
-            "\x01\0\0\0\x01\0\0\0K\x02\0\0\0\xC3\xA9"s);
-}
-
-TEST(PerlRequest, MayHoldNothing) {
-  RunRequest request;
-  request.cwd = "/d";
-  EXPECT_EQ(cell_request(request, "", false), std::string(20, '\0'));
-}
-
 TEST(PerlBoot, HasTheModulesBeforeTheDriver) {
   Manifest manifest;
   manifest.imports = {"strict", "List::Util"};
   manifest.drivers = {{"driver/warm.pl", "1;"}, {"driver/boot.pl", "boot;"}};
-  EXPECT_EQ(boot_source(manifest), "my @modules = qw(strict List::Util);\nboot;");
+  EXPECT_EQ(perl_boot_code(manifest), "my @modules = qw(strict List::Util);\nboot;");
 }
 
 }  // namespace

@@ -12,10 +12,10 @@
 
 namespace sw::engine {
 
-/// `fresh`: the first cell after the image or a saved state, which goes to the request's folder.
-std::string ruby_cell_request(const RunRequest& request, std::string_view file_name, bool fresh);
+/// The longest value that is wanted, then what driver_request(…) has.
+std::string ruby_request(const RunRequest& request, std::string_view file_name, bool fresh);
 
-/// Ruby source: boot.rb with the modules to import at hand.
-std::string ruby_boot_source(const Manifest& manifest);
+/// boot.rb with the modules to import at hand.
+std::string ruby_boot_code(const Manifest& manifest);
 
 }  // namespace sw::engine

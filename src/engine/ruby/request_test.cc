@@ -21,7 +21,7 @@ TEST(RubyRequest, SaysItsPartsAfterTheirSizes) {
   request.args = {"prog.rb", "a"};
   request.env = {{"K", "v\n"}};
   request.limits.result_bytes_max = 0x0102;
-  EXPECT_EQ(ruby_cell_request(request, "<cell 1>", true),
+  EXPECT_EQ(ruby_request(request, "<cell 1>", true),
             "\x03\x01\0\0"
             "\x05\0\0\0"
             "1 + 1"
@@ -44,14 +44,14 @@ TEST(RubyRequest, SaysItsPartsAfterTheirSizes) {
 TEST(RubyRequest, ALimitThatDoesNotFitIsTheLargestThatDoes) {
   RunRequest request;
   request.limits.result_bytes_max = UINT64_MAX;
-  EXPECT_THAT(ruby_cell_request(request, "", false), StartsWith("\xFF\xFF\xFF\xFF"));
+  EXPECT_THAT(ruby_request(request, "", false), StartsWith("\xFF\xFF\xFF\xFF"));
 }
 
 TEST(RubyRequest, BootNamesTheModulesToRequire) {
   Manifest manifest;
   manifest.imports = {"json", "set"};
   manifest.drivers = {{"driver/boot.rb", "modules.each"}, {"driver/warm.rb", "warm"}};
-  const std::string source = ruby_boot_source(manifest);
+  const std::string source = ruby_boot_code(manifest);
   EXPECT_THAT(source, StartsWith("modules = %w(json set)\n"));
   EXPECT_THAT(source, HasSubstr("modules.each"));
   EXPECT_EQ(source.find("warm"), std::string::npos);

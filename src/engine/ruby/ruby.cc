@@ -28,6 +28,19 @@ Result<void> add_library(wasi::LayoutBuilder& builder, wasi::SharedBytes library
                                     });
 }
 
+// The copy of the code that runs on the main stack still names asyncify's functions, and never calls them.
+Result<void> refuse_to_unwind(wasm::Linker& linker) {
+  const auto refuse = []() -> Result<void> {
+    return Error{ErrorCode::kGuestTrap, "the main stack was to be unwound", 0};
+  };
+  const auto refuse_buffer = [refuse](wasm::Caller&, std::uint32_t) { return refuse(); };
+  const auto refuse_end = [refuse](wasm::Caller&) { return refuse(); };
+  SW_CHECK_OK(linker.define("asyncify", "start_unwind", refuse_buffer));
+  SW_CHECK_OK(linker.define("asyncify", "start_rewind", refuse_buffer));
+  SW_CHECK_OK(linker.define("asyncify", "stop_unwind", refuse_end));
+  return linker.define("asyncify", "stop_rewind", refuse_end);
+}
+
 class Ruby final : public Language {
  public:
   explicit Ruby(Manifest manifest) : Language(std::move(manifest)) {}
@@ -40,7 +53,10 @@ class Ruby final : public Language {
     return builder.build();
   }
 
-  Result<void> add_imports(wasm::Linker& linker) const override { return define_ruby_imports(linker); }
+  Result<void> add_imports(wasm::Linker& linker) const override {
+    SW_CHECK_OK(refuse_to_unwind(linker));
+    return define_driver_imports(linker);
+  }
 
   std::unique_ptr<Guest> make_guest(std::shared_ptr<const wasi::Layout> layout,
                                     const wasi::Clocks& clocks) const override {

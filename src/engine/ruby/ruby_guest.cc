@@ -2,212 +2,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/ruby/ruby_guest.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <chrono>
-#include <span>
-#include <thread>
-
 #include "engine/ruby/request.h"
-#include "sandbox_workers/wasi/descriptors.h"
 
 namespace sw::engine {
 
 namespace {
 
-constexpr std::uint64_t kGuestBytesMax = std::uint64_t{4} << 30;
-constexpr std::size_t kAnswerBytesKept = std::size_t{64} << 10;
-// Longer than any clock counts, and short enough to be added to the time of day.
-constexpr std::uint64_t kAlarmMillisecondsMax = std::uint64_t{1} << 40;
-constexpr std::chrono::seconds kProofTimeMax{10};
-
-// Names of facts, and the entry points that tell them at bake.
-constexpr char kInterruptFlag[] = "sw_interrupt_address";
-constexpr char kStopFlag[] = "sw_stop_flag_address";
-constexpr char kTimerFlag[] = "sw_timer_flag_address";
-
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+constexpr DriverFacts kDriver = {.interrupt_word = "sw_interrupt_address",
+                                 .stop_word = "sw_stop_flag_address",
+                                 .alarm_word = "sw_timer_flag_address",
+                                 .warm_file = "warm.rb",
+                                 .failing_code =
+                                     "def fail_once = raise(ArgumentError, %(cold))\nbegin\n  fail_once\n"
+                                     "rescue => error\n  raise IOError, %(warm)\nend",
+                                 .endless_code = "nil while true"};
 
 }  // namespace
 
-Result<void> define_ruby_imports(wasm::Linker& linker) {
-  // The copy of the code that runs on the main stack still names asyncify's functions, and never calls them.
-  const auto refuse = []() -> Result<void> {
-    return Error{ErrorCode::kGuestTrap, "the main stack was to be unwound", 0};
-  };
-  const auto refuse_buffer = [refuse](wasm::Caller&, std::uint32_t) { return refuse(); };
-  const auto refuse_end = [refuse](wasm::Caller&) { return refuse(); };
-  SW_CHECK_OK(linker.define("asyncify", "start_unwind", refuse_buffer));
-  SW_CHECK_OK(linker.define("asyncify", "start_rewind", refuse_buffer));
-  SW_CHECK_OK(linker.define("asyncify", "stop_unwind", refuse_end));
-  SW_CHECK_OK(linker.define("asyncify", "stop_rewind", refuse_end));
-  SW_CHECK_OK(linker.define("sw", "answer", [](wasm::Caller& caller, std::uint32_t address, std::uint32_t length) {
-    return static_cast<RubyGuest&>(caller.host()).take_answer(caller.memory(), address, length);
-  }));
-  SW_CHECK_OK(linker.define("sw", "alarm", [](wasm::Caller& caller, std::uint64_t milliseconds) {
-    static_cast<RubyGuest&>(caller.host()).set_alarm(milliseconds);
-  }));
-  return linker.define("sw", "fd_dup", [](wasm::Caller& caller, std::uint32_t descriptor) -> std::int32_t {
-    const auto copy = static_cast<RubyGuest&>(caller.host()).wasi().descriptors().duplicate(descriptor);
-    return copy.ok() ? static_cast<std::int32_t>(*copy) : -static_cast<std::int32_t>(copy.error());
-  });
-}
-
 RubyGuest::RubyGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout,
                      const wasi::Clocks& clocks)
-    : Guest(std::move(layout), clocks), manifest_(manifest), alarm_([this] { raise(timer_flag_); }) {}
+    : DriverGuest(manifest, kDriver, std::move(layout), clocks) {}
 
-Result<void> RubyGuest::take_answer(wasm::MemoryView memory, std::uint32_t address, std::uint32_t length) {
-  const auto bytes = memory.range(address, length);
-  if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
-  // A value that is one byte too long is enough to see that it is too long.
-  const std::size_t kept = std::min<std::uint64_t>(bytes->size(), answer_bytes_max_);
-  answer_.assign(reinterpret_cast<const char*>(bytes->data()), kept);
-  return {};
+std::string RubyGuest::boot_code() const { return ruby_boot_code(manifest()); }
+
+std::string RubyGuest::cell(const RunRequest& request, std::string_view file_name, bool fresh) const {
+  return ruby_request(request, file_name, fresh);
 }
 
-void RubyGuest::set_alarm(std::uint64_t milliseconds) {
-  if (milliseconds == 0) alarm_.set(std::nullopt);
-  else alarm_.set(std::chrono::milliseconds(std::min(milliseconds, kAlarmMillisecondsMax)));
-}
-
-Result<void> RubyGuest::find_entry_points() {
-  SW_TRY(buffer_, instance().function<std::int32_t(std::int32_t)>("sw_buffer"));
-  SW_TRY(run_, instance().function<void(std::int32_t)>("sw_run"));
-  SW_TRY(renew_, instance().function<void()>("sw_fresh"));
+Result<void> RubyGuest::find_more_entry_points() {
   SW_TRY(finish_, instance().function<std::int32_t()>("sw_finish"));
   return {};
 }
 
-Result<std::int32_t> RubyGuest::send(std::string_view request) {
-  if (request.size() > INT32_MAX) return Error{ErrorCode::kInvalidArgument, "the request is too large", 0};
-  const auto length = static_cast<std::int32_t>(request.size());
-  SW_TRY(const std::int32_t address, instance().call(buffer_, length));
-  const auto to = instance().memory().range(static_cast<std::uint32_t>(address), request.size());
-  if (address == 0 || !to) return Error{ErrorCode::kGuestTrap, "the guest has no memory for the request", 0};
-  std::ranges::copy(std::as_bytes(std::span(request)), to->begin());
-  answer_.clear();
-  return length;
-}
-
-Result<void> RubyGuest::boot(BakeFacts& facts) {
-  SW_TRY(const auto initialize, instance().function<void()>("_initialize"));
-  SW_CHECK_OK(instance().call(initialize));
-  SW_CHECK_OK(find_entry_points());
-  SW_CHECK_OK(start_driver());
-  for (const char* name : {kInterruptFlag, kStopFlag, kTimerFlag}) {
-    SW_TRY(const auto tell, instance().function<std::int32_t()>(name));
-    SW_TRY(const std::int32_t address, instance().call(tell));
-    facts[name] = static_cast<std::uint32_t>(address);
-  }
-  SW_CHECK_OK(bind(facts));
-  SW_CHECK_OK(warm_up());
-  if (auto proved = prove_interrupt(); !proved.ok()) {
-    return std::move(proved).error().while_doing("proving that a running cell can be interrupted");
-  }
-  SW_TRY(const auto settle, instance().function<void()>("sw_settle"));
-  return instance().call(settle);
-}
-
-Result<void> RubyGuest::start_driver() {
-  SW_TRY(const auto start, instance().function<std::int32_t(std::int32_t)>("sw_boot"));
-  SW_TRY(const std::int32_t length, send(ruby_boot_source(manifest_)));
-  SW_TRY(const std::int32_t status, instance().call(start, length));
-  if (status == 0) return {};
-  return Error{ErrorCode::kInternal, fmt::format("the driver did not start: {}", first_line(answer_)), 0};
-}
-
-/// Cells that walk the usual paths once: output, a value of each kind, an error with a traceback.
-Result<void> RubyGuest::warm_up() {
-  for (const DriverFile& file : manifest_.drivers) {
-    if (!file.name.ends_with("warm.rb")) continue;
-    RunRequest request;
-    request.code = file.content;
-    for (int i = 0; i < 2; ++i) {
-      SW_TRY(const Reply reply, evaluate(request, "<warm>"));
-      if (reply.error) {
-        return Error{ErrorCode::kInternal, fmt::format("{} failed: {}", file.name, reply.error->message), 0};
-      }
-    }
-  }
-  RunRequest failing;
-  failing.code =
-      "def fail_once = raise(ArgumentError, %(cold))\nbegin\n  fail_once\nrescue => error\n  raise IOError, "
-      "%(warm)\nend";
-  return evaluate(failing, "<warm>").ok() ? Result<void>()
-                                          : Error{ErrorCode::kInternal, "no error can be shown", 0};
-}
-
-Result<void> RubyGuest::prove_interrupt() {
-  std::atomic<bool> over = false;
-  std::thread interrupter([&] {
-    const auto give_up = std::chrono::steady_clock::now() + kProofTimeMax;
-    while (!over) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      soft_stop();
-      if (std::chrono::steady_clock::now() > give_up) instance().stop();
-    }
-  });
-  RunRequest endless;
-  endless.code = "nil while true";
-  const auto reply = evaluate(endless, "<warm>");
-  over = true;
-  interrupter.join();
-  if (!reply.ok()) return reply.error();
-  if (!reply->error) return Error{ErrorCode::kInternal, "the loop ended without an error", 0};
-  return {};
-}
-
-Result<void> RubyGuest::bind(const BakeFacts& facts) {
-  const std::pair<const char*, std::uint32_t*> all[] = {
-      {kInterruptFlag, &interrupt_flag_}, {kStopFlag, &stop_flag_}, {kTimerFlag, &timer_flag_}};
-  for (const auto& [name, address] : all) {
-    const auto found = facts.find(name);
-    if (found == facts.end() ||
-        !instance().memory().load<std::int32_t>(static_cast<std::uint32_t>(found->second))) {
-      return Error{ErrorCode::kCorrupt, fmt::format("the image does not say where {} is", name), 0};
-    }
-    *address = static_cast<std::uint32_t>(found->second);
-  }
-  return find_entry_points();
-}
-
-Result<void> RubyGuest::after_restore() {
-  fresh_ = true;
-  return instance().call(renew_);
-}
-
-Result<Reply> RubyGuest::evaluate(const RunRequest& request, std::string_view file_name) {
-  exit_status_.reset();
-  // A wish to stop that came too late for the last cell must not hit this one.
-  if (!instance().memory().store<std::int32_t>(stop_flag_, 0)) {
-    return Error{ErrorCode::kCorrupt, "the stop flag lies outside the guest's memory", 0};
-  }
-  answer_bytes_max_ = kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;
-  SW_TRY(const std::int32_t length, send(ruby_cell_request(request, file_name, fresh_)));
-  SW_CHECK_OK(instance().call(run_, length));
-  fresh_ = false;
-  SW_TRY(Reply reply, parse_reply(answer_));
-  // The next cell's answer need not be as long.
-  if (answer_.capacity() > kAnswerBytesKept) std::string().swap(answer_);
-  return reply;
-}
-
 Result<void> RubyGuest::finish() {
+  exit_status_.reset();
   SW_TRY(const std::int32_t status, instance().call(finish_));
   if (status >= 0) exit_status_ = status;
   return {};
 }
-
-void RubyGuest::raise(std::uint32_t flag) {
-  instance().while_running([&](wasm::MemoryView memory) {
-    // In this order: the guest looks at the second to learn that there is something in the first.
-    if (memory.store<std::int32_t>(flag, 1)) (void)memory.store<std::int32_t>(interrupt_flag_, 1);
-  });
-}
-
-void RubyGuest::soft_stop() { raise(stop_flag_); }
 
 bool RubyGuest::is_out_of_memory(const GuestError& error) const { return error.name == "NoMemoryError"; }
 
