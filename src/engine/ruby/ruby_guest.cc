@@ -13,8 +13,9 @@ constexpr DriverFacts kDriver = {.interrupt_word = "sw_interrupt_address",
                                  .alarm_word = "sw_timer_flag_address",
                                  .warm_file = "warm.rb",
                                  .failing_code =
-                                     "def fail_once = raise(ArgumentError, %(cold))\nbegin\n  fail_once\n"
-                                     "rescue => error\n  raise IOError, %(warm)\nend",
+                                     "Module.new do\n  def self.fail_once = raise(ArgumentError, %(cold))\n"
+                                     "  def self.walk\n    fail_once\n  rescue\n    raise IOError, %(warm)\n"
+                                     "  end\nend.walk",
                                  .endless_code = "nil while true"};
 
 }  // namespace
@@ -32,6 +33,13 @@ std::string RubyGuest::cell(const RunRequest& request, std::string_view file_nam
 Result<void> RubyGuest::find_more_entry_points() {
   SW_TRY(finish_, instance().function<std::int32_t()>("sw_finish"));
   return {};
+}
+
+Result<Reply> RubyGuest::evaluate(const RunRequest& request, std::string_view file_name) {
+  auto reply = DriverGuest::evaluate(request, file_name);
+  if (reply.ok() || reply.error().code != ErrorCode::kGuestExit) return reply;
+  // A program's own exit comes back as an answer. Ruby itself exits where memory ends before it can make an error.
+  return Error{ErrorCode::kGuestTrap, "Ruby gave up", 0};
 }
 
 Result<void> RubyGuest::finish() {

@@ -21,6 +21,7 @@ class RubyGuest final : public DriverGuest {
   /// `manifest` must outlive this.
   RubyGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks);
 
+  Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) override;
   Result<void> finish() override;
   std::optional<std::int32_t> exit_status() const override { return exit_status_; }
   bool is_out_of_memory(const GuestError& error) const override;
