@@ -3,7 +3,7 @@
 // A cell is a script, and scripts have no import declarations. Those at its top are written as `await import(…)`, on
 // the same lines; the host asks for this only when a cell with the word in it did not compile.
 
-const skippedPattern = /(?:\s|\/\/[^\n]*|\/\*[^]*?\*\/|#![^\n]*|(?:'use strict'|"use strict");?)*/y;
+const skippedPattern = /(?:[\s;]|\/\/[^\n]*|\/\*[^]*?\*\/|#![^\n]*|(?:'use strict'|"use strict");?)*/y;
 const importPattern = /import\b\s*(?:(?:([\p{ID_Start}$_][\p{ID_Continue}$]*)\s*(,)?\s*)?(?:\*\s*as\s+([\p{ID_Start}$_][\p{ID_Continue}$]*)\s*|\{([^{}]*)\}\s*)?from\s*)?('[^'\\\n]*'|"[^"\\\n]*")(?:\s*with\s*(\{[^{}]*\}))?[ \t]*(?:;|(?=[\n\r])|$)/uy;
 const bindingPattern = /^\s*([\p{ID_Start}$_][\p{ID_Continue}$]*|'[^'\\\n]*'|"[^"\\\n]*")(?:\s+as\s+([\p{ID_Start}$_][\p{ID_Continue}$]*))?\s*$/u;
 
