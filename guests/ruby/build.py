@@ -297,8 +297,9 @@ class Build:
     # 4. The library
 
     def library_files(self):
-        roots = [self.source / "lib", self.build / ".ext/common", HERE / "lib"]
+        roots = [self.source / "lib", self.build / ".ext/common"]
         roots += [next((self.source / ".bundle/gems").glob(f"{name}-*")) / "lib" for name in GEMS]
+        roots.append(HERE / "lib")  # what is there stands in for what was
         for root in roots:
             for path in sorted(root.rglob("*")):
                 name = path.relative_to(root).as_posix()

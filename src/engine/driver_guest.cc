@@ -193,14 +193,17 @@ void put_string(std::string& request, std::string_view text) {
   request += text;
 }
 
-std::string driver_request(const RunRequest& request, std::string_view file_name, bool fresh) {
+std::string driver_request(const RunRequest& request, std::string_view file_name, bool fresh,
+                           std::string_view program) {
   std::string out;
   out.reserve(request.code.size() + file_name.size() + 64);
   put_string(out, request.code);
   put_string(out, file_name);
   put_string(out, fresh ? request.cwd : std::string());
   put_number(out, request.args.size());
-  for (const std::string& argument : request.args) put_string(out, argument);
+  for (std::size_t i = 0; i < request.args.size(); ++i) {
+    put_string(out, i == 0 && !program.empty() ? program : request.args[i]);
+  }
   put_number(out, request.env.size());
   for (const auto& [name, value] : request.env) {
     put_string(out, name);

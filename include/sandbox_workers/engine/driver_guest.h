@@ -86,8 +86,10 @@ Result<void> define_driver_imports(wasm::Linker& linker);
 void put_number(std::string& request, std::size_t value);
 void put_string(std::string& request, std::string_view text);
 
-/// Code, file name, folder (of the first cell only), arguments, environment.
-std::string driver_request(const RunRequest& request, std::string_view file_name, bool fresh);
+/// Code, file name, folder (of the first cell only), arguments, environment. The first argument, the program's
+/// name, is `program` unless that is empty.
+std::string driver_request(const RunRequest& request, std::string_view file_name, bool fresh,
+                           std::string_view program = {});
 
 /// The driver file of that name; empty if there is none.
 std::string_view driver_file(const Manifest& manifest, std::string_view name);

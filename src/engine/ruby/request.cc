@@ -17,7 +17,9 @@ std::string ruby_request(const RunRequest& request, std::string_view file_name, 
   constexpr std::uint64_t kLongest = UINT32_MAX - 1;
   std::string out;
   put_number(out, static_cast<std::size_t>(std::min(request.limits.result_bytes_max, kLongest) + 1));
-  return out + driver_request(request, file_name, fresh);
+  // Code without a file is called as its cell is, so that __FILE__ == $0.
+  const bool has_file = request.args.empty() || request.args.front() != "-c";
+  return out + driver_request(request, file_name, fresh, has_file ? std::string_view() : file_name);
 }
 
 std::string ruby_boot_code(const Manifest& manifest) {

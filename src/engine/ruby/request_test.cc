@@ -41,6 +41,12 @@ TEST(RubyRequest, SaysItsPartsAfterTheirSizes) {
             "v\n"s);
 }
 
+TEST(RubyRequest, CodeWithoutAFileIsCalledAsItsCell) {
+  RunRequest request;
+  request.args = {"-c", "-c"};
+  EXPECT_THAT(ruby_request(request, "<cell 2>", false), HasSubstr("\x02\0\0\0\x08\0\0\0<cell 2>\x02\0\0\0-c"s));
+}
+
 TEST(RubyRequest, ALimitThatDoesNotFitIsTheLargestThatDoes) {
   RunRequest request;
   request.limits.result_bytes_max = UINT64_MAX;
