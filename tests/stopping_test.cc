@@ -223,6 +223,7 @@ TEST_P(WithChecks, TheVariantIsKeptApartAndTheOtherOneHasNoChecks) {
 
 const auto name_of = [](const auto& param_info) { return param_info.param; };
 INSTANTIATE_TEST_SUITE_P(Languages, WithChecks, ::testing::Values("javascript", "perl", "ruby"), name_of);
+// To compile CPython with checks takes minutes; docs/adr/0017 has the command.
 INSTANTIATE_TEST_SUITE_P(DISABLED_Slow, WithChecks, ::testing::Values("python"), name_of);
 
 }  // namespace

@@ -159,8 +159,8 @@ TEST_F(SandboxesTest, AnAlarmDestroysASandboxThatNobodyUses) {
   // The alarm is a message, and comes after the clock has moved on.
   for (int i = 0; i < 10'000 && python->interpreters() != 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    clock.advance(
-        std::chrono::milliseconds(0));  // a timer set after the clock moved is due only when it moves again
+    // A timer that is set after the clock moved is due only when it moves again.
+    clock.advance(std::chrono::milliseconds(0));
   }
   EXPECT_EQ(python->interpreters(), 0u);
   EXPECT_THAT(get("a", "/contexts").at("contexts").as_array(), IsEmpty());

@@ -15,10 +15,9 @@ namespace sw::wasm {
 enum class StopMeans : std::uint8_t {
   /// Guest code carries no checks. Its memory is made inaccessible, so that the next load or store faults.
   kFault,
-  /// Guest code compares a counter at the begin of each function and each turn of a loop, which makes it 1.2
-  /// to 1.45
-  /// times slower. Raising the counter ends even a loop that touches no memory, and needs no signal handler of
-  /// ours.
+  /// Guest code compares a counter at the begin of each function and each turn of a loop, which makes it 1.2 to
+  /// 1.45 times slower (docs/adr/0017). Raising the counter ends even a loop that touches no memory, and needs no
+  /// signal handler of ours.
   kEpoch,
 };
 
