@@ -164,6 +164,21 @@ class Dev(unittest.TestCase):
             done = self.dev(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
 
+    def test_repeats_what_failed_tests_printed_and_nothing_of_the_others(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder, "tests.xml")
+            report.write_text("""<?xml version="1.0" encoding="UTF-8"?>
+<testsuite name="(empty)" tests="3" failures="1" disabled="1" skipped="0">
+  <testcase name="room.Good" status="run"><system-out>fine</system-out></testcase>
+  <testcase name="room.Bad" status="fail"><failure message=""/><system-out>first
+1 &lt; 2 expected
+</system-out></testcase>
+  <testcase name="room.Slow" status="disabled"><system-out>Disabled</system-out></testcase>
+</testsuite>""")
+            done = subprocess.run([sys.executable, str(ROOT / "tools/failed_tests.py"), "release", str(report)],
+                                  capture_output=True, encoding="utf-8", check=True)
+        self.assertEqual(done.stdout, "\nFAILED (release): room.Bad\nfirst\n1 < 2 expected\n")
+
 
 if __name__ == "__main__":
     unittest.main()
