@@ -134,16 +134,21 @@ TEST(Residency, AThousandContextsTouchedAtRandomTakeNoMoreAndNoMore) {
               *storage, pool);
   SCOPED_TRACE(crowd.seed());
   const bool warm = crowd.run(warm_up, runs_min, time_max) == warm_up;
-  const std::uint64_t bytes_before = anonymous_bytes();
   const std::size_t descriptors_before = open_descriptors();
-  const int measured = crowd.run(runs, runs_min, time_max);
+  // What the allocator keeps settles sooner or later; a leak grows in every round.
+  constexpr std::uint64_t kGrowthMax = std::uint64_t{48} << 20;
+  std::uint64_t bytes_before = 0, bytes_after = 0;
+  for (int round = 0; round < 3; ++round) {
+    bytes_before = anonymous_bytes();
+    crowd.run(runs, runs_min, time_max);
+    bytes_after = anonymous_bytes();
+    if (!warm || SW_TEST_SANITIZED || bytes_after < bytes_before + kGrowthMax) break;
+  }
   EXPECT_LE(pool->stats().instances, kResidentMax);
   EXPECT_GT(pool->stats().evicted, 0u);
   EXPECT_LE(open_descriptors(), descriptors_before + 8);
-  const std::uint64_t bytes_after = anonymous_bytes();
   if (warm && !SW_TEST_SANITIZED) {
-    EXPECT_LT(bytes_after, bytes_before + (std::uint64_t{48} << 20))
-        << "before: " << bytes_before << ", runs: " << measured;
+    EXPECT_LT(bytes_after, bytes_before + kGrowthMax);
   }
 }
 
