@@ -159,6 +159,15 @@ std::string ending_of(const std::string& name) {
   return ending.empty() ? ending : ending.substr(1);
 }
 
+/// What the program calls itself: where it lies in its workspace, or else its name here.
+std::string name_for_program(const fs::path& file, const std::string& workspace_folder) {
+  if (workspace_folder.empty()) return file.native();
+  std::error_code failed;
+  const fs::path inside = fs::proximate(file, workspace_folder, failed);
+  if (failed || inside.is_absolute() || *inside.begin() == "..") return file.native();
+  return "/workspace" / inside;
+}
+
 /// What is to be run, and with which engine.
 struct Job {
   engine::RunRequest request;
@@ -178,6 +187,7 @@ Result<Job> prepare(const RunOptions& options) {
   }
   SW_CHECK_OK(check_sandbox_options(options, job.workspace_folder));
   SW_TRY(Program program, read_program(options, file));
+  if (!options.code && file != "-") program.name = name_for_program(file, job.workspace_folder);
   SW_TRY(job.language, options.language.empty() ? engine::guess_language(program.name, program.code)
                                                 : engine::find_language(options.language));
   engine::RunRequest& request = job.request;

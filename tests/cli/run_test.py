@@ -182,6 +182,24 @@ class Languages(unittest.TestCase):
                     self.assertEqual(run("run", folder)[0], 0)
                     self.assertEqual(pathlib.Path(folder, "out.txt").read_text(), "new")
 
+    def test_a_program_in_its_workspace_finds_what_lies_beside_it_and_is_named_by_where_it_lies(self):
+        beside = {
+            "python": ("x.py", "y = 41", "from x import y; print(__file__, y)"),
+            "perl": ("x.pm", "package x; our $y = 41; 1",
+                     "use FindBin; use lib $FindBin::Bin; use x; print qq(@{[__FILE__]} $x::y\n)"),
+            "ruby": ("x.rb", "Y = 41", "require_relative 'x'; puts %(#{__FILE__} #{Y})"),
+            "javascript": ("x.js", "exports.y = 41", "console.log(__filename, require('./x.js').y)")}
+        for language, (name, text, program) in beside.items():
+            with self.subTest(language), tempfile.TemporaryDirectory() as folder:
+                ending = self.PROGRAMS[language]["ending"]
+                pathlib.Path(folder, "deep").mkdir()
+                for place in ("", "deep"):
+                    pathlib.Path(folder, place, name).write_text(text)
+                    pathlib.Path(folder, place, "main" + ending).write_text(program)
+                self.assertIn(f"/workspace/main{ending} 41\n", run("run", folder)[1])
+                self.assertIn(f"/workspace/deep/main{ending} 41\n",
+                              run("run", "--workspace", folder, f"{folder}/deep/main{ending}")[1])
+
     def test_json_has_the_protocols_fields(self):
         for language, p in self.PROGRAMS.items():
             with self.subTest(language):

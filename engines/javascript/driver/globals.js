@@ -28,7 +28,7 @@ const performanceObject = new Performance();
   put(globalThis, 'global', globalThis, false);
   put(globalThis, 'module', mainModule, false);
   put(globalThis, 'exports', mainModule.exports, false);
-  const paths = { __proto__: null, __dirname: () => host.cwd(), __filename: () => joinPath(host.cwd(), path.basename(host.fileName())) };
+  const paths = { __proto__: null, __dirname: programFolder, __filename: () => joinPath(programFolder(), path.basename(host.fileName())) };
   for (const name in paths) {
     defineProperty(globalThis, name, {
       __proto__: null, configurable: true, enumerable: false, get: paths[name],

@@ -321,7 +321,12 @@ function loadFile(file) {
   return module.exports;
 }
 
-const require = makeRequire(() => host.cwd());
+/// Where the program lies: a file of the workspace beside what it requires, all others in the current folder.
+function programFolder() {
+  return stringStartsWith(host.fileName(), '/workspace/') ? path.dirname(host.fileName()) : host.cwd();
+}
+
+const require = makeRequire(programFolder);
 
 // What a program for Node may expect of being the main module.
 const mainModule = { exports: {}, id: '.', loaded: false, children: [], paths: [] };
