@@ -146,8 +146,8 @@ TEST(Residency, AThousandContextsTouchedAtRandomTakeNoMoreAndNoMore) {
   }
   EXPECT_LE(pool->stats().instances, kResidentMax);
   EXPECT_GT(pool->stats().evicted, 0u);
-  // An open database has three: the file, its log and the log's index. An instance has two, and its slot one; each of
-  // the four languages keeps as many slots as it had instances at its most.
+  // An open database has three: the file, its log and the log's index. An instance has two, and its slot one; each
+  // of the four languages keeps as many slots as it had instances at its most.
   EXPECT_LE(open_descriptors(), descriptors_before + 3 * kIdleOpenMax + (2 + 4) * kResidentMax);
   if (warm && !SW_TEST_SANITIZED) {
     EXPECT_LT(bytes_after, bytes_before + kGrowthMax);
