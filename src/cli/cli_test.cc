@@ -85,5 +85,17 @@ TEST(InterruptScope, RequestsAStopAlthoughOtherThreadsRun) {
   EXPECT_TRUE(scope.token().stop_requested());
 }
 
+TEST(InterruptScope, EndsTheProcessWhenNothingStops) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto never_stop = [] {
+    const InterruptScope scope(1s);
+    while (true) {
+      ::kill(::getpid(), SIGTERM);  // however often it is sent
+      ::pause();
+    }
+  };
+  EXPECT_EXIT(never_stop(), ::testing::ExitedWithCode(128 + SIGTERM), "could not be stopped in 1 s");
+}
+
 }  // namespace
 }  // namespace sw::cli

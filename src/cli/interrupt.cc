@@ -2,8 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/interrupt.h"
 
+#include <fmt/format.h>
+
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 
 namespace sw::cli {
 
@@ -21,15 +27,31 @@ sigset_t taken_signals() {
   return set;
 }
 
+[[noreturn]] void end_process(int signal, std::chrono::seconds patience) {
+  fmt::print(stderr, "sandbox-workers: what runs could not be stopped in {} s; the process ends\n",
+             patience.count());
+  std::fflush(nullptr);
+  ::_exit(128 + signal);
+}
+
 }  // namespace
 
-InterruptScope::InterruptScope() {
+InterruptScope::InterruptScope(std::chrono::seconds patience) {
   const sigset_t set = taken_signals();
   // The new thread inherits this mask, so the signal that ends it never meets it unprepared, however short the
   // scope.
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  waiter_ = std::thread([this, set] {
-    for (int signal = 0; ::sigwait(&set, &signal) == 0 && signal != kEndSignal;) source_.request_stop();
+  waiter_ = std::thread([this, set, patience] {
+    int signal = 0;
+    if (::sigwait(&set, &signal) != 0 || signal == kEndSignal) return;
+    source_.request_stop();
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (true) {
+      const auto left = std::chrono::ceil<std::chrono::seconds>(end - std::chrono::steady_clock::now());
+      if (left.count() <= 0) end_process(signal, patience);
+      const timespec wait{.tv_sec = left.count(), .tv_nsec = 0};
+      if (::sigtimedwait(&set, nullptr, &wait) == kEndSignal) return;
+    }
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <chrono>
 #include <stop_token>
 #include <thread>
 
@@ -12,9 +13,12 @@ namespace sw::cli {
 /// While it lives, Ctrl-C (SIGINT) and SIGTERM do not end the process but request a stop. Signals are taken by a
 /// thread of its own, so nothing happens in a signal handler. One at a time; make it before other threads
 /// that must not take these signals.
+///
+/// What cannot be stopped must not keep the process for ever: if the scope lives on for `patience` after a
+/// request, the process ends, as by the signal.
 class InterruptScope {
  public:
-  InterruptScope();
+  explicit InterruptScope(std::chrono::seconds patience = std::chrono::seconds{30});
   ~InterruptScope();
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
