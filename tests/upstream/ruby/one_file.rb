@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs the tests of one of Ruby's own test files, without its runner, which starts processes and threads. Environment:
-# TEST_FILE (from the folder of tests), and STRESS if the garbage collector is to run at every chance. Prints a line of
-# JSON per test, after "@@ ": what became of it, its name, and the message.
+# TEST_FILE (from the folder of tests), and STRESS_S if the garbage collector is to run at every chance, for that many
+# seconds of each test at most. Prints a line of JSON per test, after "@@ ": what became of it, its name, and the message.
 require "json"
 require "pp"
 require "rbconfig"
 require "socket"
 require "tempfile"
+require "timeout"
 require "tmpdir"
 
 ROOT = ENV.fetch("TEST_ROOT", "/workspace")
@@ -54,11 +55,11 @@ class Test::Unit::TestCase
      assert_linear_performance].each { |name| define_method(name) { |*, **| raise NotInASandbox } }
 end
 
-# Files have no owners here. Tests give theirs away before they look at something else.
+# There is one user. Tests give his files away before they look at something else.
 File.singleton_class.prepend(Module.new do
   def chown(*)
     super
-  rescue Errno::ENOTSUP
+  rescue Errno::EPERM
     0
   end
 end)
@@ -94,9 +95,25 @@ def report(result, name, message = nil)
   $report.puts("", "@@ #{RESULT_JSON.call({ result: result.to_s, name:, message: }.compact)}")
 end
 
+# A test under stress has had its time.
+class HadItsTime < Exception; end
+
+def stressed(&)
+  seconds = ENV.fetch("STRESS_S", "").to_f
+  return yield if seconds.zero?
+  Timeout.timeout(seconds, HadItsTime) do
+    GC.stress = true
+    yield
+  end
+ensure
+  GC.stress = false
+end
+
 def outcome_of
   yield
   :pass
+rescue HadItsTime
+  :cut
 rescue Test::Unit::PendedError
   :omitted
 rescue SystemExit, SignalException => error
@@ -111,10 +128,8 @@ def run_test(suite, method)
     test = suite.new(method)
     begin
       test.setup
-      GC.stress = true if ENV["STRESS"]
-      test.__send__(method)
+      stressed { test.__send__(method) }
     ensure
-      GC.stress = false
       test.teardown
     end
   end

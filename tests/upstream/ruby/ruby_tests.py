@@ -62,8 +62,8 @@ def files_of(tree):
 
 
 def run_file(program, tree, name, stress):
-    command = [program, "run", "--timeout", f"{BOUND_S * (20 if stress else 1)}s", "--memory", "1G", "--workspace", tree,
-               "--env", f"TEST_FILE={name}", *(["--env", "STRESS=1"] if stress else []), HERE / "one_file.rb"]
+    command = [program, "run", "--timeout", "none" if stress else f"{BOUND_S}s", "--memory", "1G", "--workspace", tree,
+               "--env", f"TEST_FILE={name}", "--env", f"STRESS_S={stress or ''}", HERE / "one_file.rb"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     results = []
     for line in done.stdout.decode("utf-8", "replace").splitlines():
@@ -104,8 +104,9 @@ def main():
     parser.add_argument("filter", nargs="?", default="", help="a part of the files' names")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--sources", type=pathlib.Path, help="a folder looked into before anything is fetched")
-    parser.add_argument("--stress", action="store_true",
-                        help=f"collect garbage at every chance, in {', '.join(STRESSED)} unless a filter is given; hours")
+    parser.add_argument("--stress", type=int, nargs="?", const=30, metavar="SECONDS",
+                        help="collect garbage at every chance, for SECONDS (30) of each test at most, in "
+                        f"{', '.join(STRESSED)} unless a filter is given; an hour or more")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     prepare(options.work, options.sources)
@@ -128,7 +129,8 @@ def main():
                     surprises += 1
                     print(f"{name} {result['name']}   {result['message']!r}", flush=True)
     print(f"{len(names)} files: {totals['pass']} tests passed, {totals['expected']} failed as expected, {totals['fail']} "
-          f"failed; {totals['missing']} need what a sandbox has not, {totals['omitted']} left out by themselves")
+          f"failed; {totals['missing']} need what a sandbox has not, {totals['omitted']} left out by themselves"
+          + (f"; {totals['cut']} were ended after {options.stress} s" if options.stress else ""))
     if not options.stress:
         for name, test in expected.unseen(names):
             surprises += 1
