@@ -12,6 +12,7 @@
 #include "cli/backup_command.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/run_command.h"
 #include "cli/units.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/watchdog.h"
@@ -94,7 +95,7 @@ TEST(InterruptScope, EndsTheProcessWhenNothingStops) {
       ::pause();
     }
   };
-  EXPECT_EXIT(never_stop(), ::testing::ExitedWithCode(128 + SIGTERM), "could not be stopped in 1 s");
+  EXPECT_EXIT(never_stop(), ::testing::ExitedWithCode(kStatusCancelled), "could not be stopped in 1 s");
 }
 
 }  // namespace

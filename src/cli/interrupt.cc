@@ -8,8 +8,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
+
+#include "cli/run_command.h"
 
 namespace sw::cli {
 
@@ -27,11 +28,11 @@ sigset_t taken_signals() {
   return set;
 }
 
-[[noreturn]] void end_process(int signal, std::chrono::seconds patience) {
+[[noreturn]] void end_process(std::chrono::seconds patience) {
   fmt::print(stderr, "sandbox-workers: what runs could not be stopped in {} s; the process ends\n",
              patience.count());
   std::fflush(nullptr);
-  ::_exit(128 + signal);
+  ::_exit(kStatusCancelled);
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ InterruptScope::InterruptScope(std::chrono::seconds patience) {
     const auto end = std::chrono::steady_clock::now() + patience;
     while (true) {
       const auto left = std::chrono::ceil<std::chrono::seconds>(end - std::chrono::steady_clock::now());
-      if (left.count() <= 0) end_process(signal, patience);
+      if (left.count() <= 0) end_process(patience);
       const timespec wait{.tv_sec = left.count(), .tv_nsec = 0};
       if (::sigtimedwait(&set, nullptr, &wait) == kEndSignal) return;
     }

@@ -15,7 +15,7 @@ namespace sw::cli {
 /// that must not take these signals.
 ///
 /// What cannot be stopped must not keep the process for ever: if the scope lives on for `patience` after a
-/// request, the process ends, as by the signal.
+/// request, the process ends, with kStatusCancelled.
 class InterruptScope {
  public:
   explicit InterruptScope(std::chrono::seconds patience = std::chrono::seconds{30});
