@@ -352,7 +352,7 @@ TEST(WatchdogTest, LeavesARunWithinItsLimitsAlone) {
   Recorder calm;
   Watchdog::Watch first(watchdog, hurried, RunLimits{.wall_max = 1ms}, {});
   Watchdog::Watch second(watchdog, calm, RunLimits{.wall_max = 1h}, {});
-  EXPECT_TRUE(eventually([&] { return hurried.soft == 1; }));
+  EXPECT_TRUE(eventually([&] { return hurried.soft >= 1; }));
   EXPECT_EQ(second.finish(), StopReason::kNone);
   EXPECT_EQ(calm.soft, 0);
 }
@@ -361,7 +361,11 @@ TEST(WatchdogTest, CountsCpuTimeNotWaiting) {
   Watchdog watchdog;
   Recorder target;
   Watchdog::Watch watch(watchdog, target, RunLimits{.wall_max = 0ns, .cpu_max = 20ms}, {});
-  EXPECT_TRUE(eventually([&] { return target.soft == 1; }));  // `eventually` itself uses the CPU
+  // Not `eventually`, which yields: beside busy processes it hardly gets any CPU time.
+  const auto begin = thread_cpu_time();
+  while (target.soft == 0 && thread_cpu_time() - begin < 20s) {
+  }
+  EXPECT_GE(target.soft, 1);
   EXPECT_EQ(watch.finish(), StopReason::kCpuLimit);
 }
 
@@ -371,7 +375,7 @@ TEST(WatchdogTest, NoticesCancellation) {
   std::stop_source source;
   Watchdog::Watch watch(watchdog, target, RunLimits{.wall_max = 0ns}, source.get_token());
   source.request_stop();
-  EXPECT_TRUE(eventually([&] { return target.soft == 1; }));
+  EXPECT_TRUE(eventually([&] { return target.soft >= 1; }));
   EXPECT_EQ(watch.finish(), StopReason::kCancelled);
 }
 
