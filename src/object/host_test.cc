@@ -164,7 +164,8 @@ class Counter final : public Object {
   }
 
   Task<Result<void>> start_work_when_cancelled(Door* door) {
-    Result<void> first = co_await context_.run_blocking([door] {
+    Result<void> first = co_await context_.run_blocking([this, door] {
+      log_.add("at the door");
       door->pass();
       return Result<void>();
     });
@@ -510,7 +511,7 @@ TEST_F(HostTest, ACancelledMessageBeginsNoOtherWork) {
   Door door;
   const auto running = send(
       "a", [&](Counter& c) { return c.start_work_when_cancelled(&door); }, "running");
-  log_.wait_for(1);
+  log_.wait_for(2);  // it has begun, and is at the door
   running->cancel();
   // Its reply comes after the first cancellation on the object's strand.
   send(

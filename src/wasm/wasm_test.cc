@@ -511,8 +511,13 @@ Result<void> stop_while_running(Guest& guest, const Function<void()>& function) 
   bool over = false;
   std::thread stopper([&] {
     std::unique_lock lock(mutex);
-    // A try that meets host code is undone by it, so there is a pause in which the host code can go on.
-    while (!changed.wait_for(lock, std::chrono::milliseconds(1), [&] { return over; })) guest.instance->stop();
+    // A try that meets host code is undone by it, so there are pauses in which the host code can go on: longer and
+    // longer ones, like the watchdog's, since a busy machine may not let it do so in a short one.
+    std::chrono::milliseconds pause(1);
+    while (!changed.wait_for(lock, pause, [&] { return over; })) {
+      guest.instance->stop();
+      pause = std::min(2 * pause, std::chrono::milliseconds(128));
+    }
   });
   auto result = guest.instance->call(function);
   {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "sandbox_workers/wasi/file_system.h"
 #include "sandbox_workers/workspace/workspace.h"
@@ -94,9 +94,9 @@ TEST(Manifest, OfThousandsOfUnchangedFilesComputesNoHash) {
   const std::string big(256 << 10, 'x');
   for (int i = 0; i < 4096; ++i) copy.write("f" + std::to_string(i), i < 400 ? std::string_view(big) : "small");
   const auto timed = [&] {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // CPU time: what else the machine does is no cost of ours
     EXPECT_EQ(copy.workspace.manifest().files.size(), 4096u);
-    return std::chrono::steady_clock::now() - start;
+    return std::clock() - start;
   };
   const auto first = timed();  // hashes 100 MiB
   const auto again = std::min({timed(), timed(), timed()});
