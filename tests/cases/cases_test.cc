@@ -46,11 +46,14 @@ engine::RunRequest request_for(const Section& run) {
   engine::RunRequest request;
   request.code = run.body;
   request.limits.wall_max = std::chrono::seconds(60);
+  request.limits.grace = std::chrono::seconds(30);  // a busy machine may take its time to hear that it is asked
   for (const std::string& word : run.words) {
     const std::size_t equals = word.find('=');
     const std::string key = word.substr(0, equals);
     const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
     if (key == "timeout") request.limits.wall_max = cli::parse_duration(value).value();
+    else if (key == "cpu") request.limits.cpu_max = cli::parse_duration(value).value();
+    else if (key == "grace") request.limits.grace = cli::parse_duration(value).value();
     else if (key == "memory") request.limits.memory_bytes_max = cli::parse_bytes(value).value();
     else if (key == "output") request.limits.output_bytes_max = cli::parse_bytes(value).value();
     else if (key == "stdin") request.stdin_data = value + "\n";
