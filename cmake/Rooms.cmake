@@ -38,6 +38,6 @@ function(sw_room name)
     gtest_discover_tests(sw_${name}_test
       TEST_PREFIX "${name}."
       DISCOVERY_MODE PRE_TEST
-      PROPERTIES TIMEOUT 300 ENVIRONMENT "${SW_TEST_ENVIRONMENT}")
+      PROPERTIES TIMEOUT 900 ENVIRONMENT "${SW_TEST_ENVIRONMENT}")
   endif()
 endfunction()
