@@ -97,17 +97,17 @@ const std::map<std::string, Programs>& programs() {
 
 class WithChecks : public ::testing::TestWithParam<std::string> {
  protected:
-  Result<Outcome> run(const std::string& code, std::chrono::milliseconds wall_max, wasi::OutputSink& output) {
+  Result<Outcome> run(const std::string& code, const RunLimits& limits, wasi::OutputSink& output) {
     RunRequest request;
     request.code = code;
-    request.limits.wall_max = wall_max;
+    request.limits = limits;
     Result<Outcome> outcome = Error{};
     EXPECT_TRUE(engine_->on_guest_thread([&] { outcome = engine_->run(request, output); }).ok());
     return outcome;
   }
   void expect_good_run() {
     wasi::BufferSink output;
-    const auto outcome = run("41", 60s, output);
+    const auto outcome = run("41", {.wall_max = 60s}, output);
     ASSERT_TRUE(outcome.ok() && outcome->value);
     EXPECT_EQ(outcome->value->text, "41");
   }
@@ -122,12 +122,15 @@ TEST_P(WithChecks, WhateverGoesOnForEverEndsAtItsLimitAndTheNextRunIsGood) {
   for (const Endless& endless : code_.endless) {
     SCOPED_TRACE(endless.what);
     wasi::BufferSink output;
-    const auto outcome = run(endless.code, 700ms, output);
+    // What loops is given CPU time: a busy machine may leave it none for long, and it has to print first.
+    const bool sleeps = std::string_view(endless.what) == "sleep";
+    const auto outcome = run(
+        endless.code, sleeps ? RunLimits{.wall_max = 1s} : RunLimits{.wall_max = 60s, .cpu_max = 700ms}, output);
     ASSERT_TRUE(outcome.ok()) << outcome.error().message;
     EXPECT_EQ(ending_name(outcome->ending), ending_name(Ending::kTimeLimit));
     EXPECT_EQ(output.out, "before\n");
     EXPECT_GE(outcome->usage.wall, 700ms);
-    EXPECT_LT(outcome->usage.wall, 5s);
+    EXPECT_LT(outcome->usage.wall, 60s);
     EXPECT_EQ(outcome->usage.pages_written, 0u) << "the instance was kept";
     expect_good_run();
   }
@@ -168,7 +171,7 @@ TEST_P(WithChecks, ARunWithinItsLimitsIsNotTouchedByTheEndsOfOthers) {
   std::jthread beside([&] {
     for (int i = 0; i < 2; ++i) {
       wasi::BufferSink output;
-      const auto outcome = run(code_.work, 60s, output);
+      const auto outcome = run(code_.work, {.wall_max = 60s}, output);
       ASSERT_TRUE(outcome.ok() && outcome->value)
           << (outcome.ok() && outcome->error ? outcome->error->message : "");
       EXPECT_EQ(outcome->value->text, "41");
@@ -177,7 +180,7 @@ TEST_P(WithChecks, ARunWithinItsLimitsIsNotTouchedByTheEndsOfOthers) {
   });
   for (int i = 0; i < 10; ++i) {
     wasi::BufferSink output;
-    const auto outcome = run(code_.endless.front().code, 50ms, output);
+    const auto outcome = run(code_.endless.front().code, {.wall_max = 50ms}, output);
     ASSERT_TRUE(outcome.ok());
     EXPECT_EQ(ending_name(outcome->ending), ending_name(Ending::kTimeLimit));
   }

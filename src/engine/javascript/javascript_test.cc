@@ -148,12 +148,17 @@ class JavaScriptSession : public ::testing::Test {
     ASSERT_TRUE(machine().engine->on_guest_thread(body).ok());
   }
   static std::unique_ptr<Session> start() { return machine().engine->start_session().value(); }
-  static Outcome run(Session& session, std::string code, std::chrono::nanoseconds wall_max = 60s) {
+  static Outcome run(Session& session, std::string code, const RunLimits& limits = {.wall_max = 60s}) {
     RunRequest request;
     request.code = std::move(code);
-    request.limits.wall_max = wall_max;
+    request.limits = limits;
     wasi::BufferSink sink;
     return session.execute(request, sink).value();
+  }
+  /// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get somewhere
+  /// before it is stopped is given CPU time.
+  static RunLimits cpu_time(std::chrono::nanoseconds cpu_max) {
+    return {.wall_max = 60s, .cpu_max = cpu_max, .grace = 30s};
   }
   static std::string value(Session& session, std::string code) {
     const Outcome outcome = run(session, std::move(code));
@@ -245,7 +250,7 @@ TEST_F(JavaScriptSession, WhatAStoppedCellLeftPendingNeverRuns) {
         run(*session,
             "var late = []; setTimeout(() => late.push('timer'), 1); setImmediate(() => late.push('immediate'));"
             "Promise.resolve().then(() => late.push('job')); process.nextTick(() => late.push('tick')); for (;;);",
-            50ms);
+            cpu_time(50ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_EQ(value(*session, "await new Promise((done) => setTimeout(done, 20)); late.length"), "0");
   });
@@ -255,12 +260,13 @@ TEST_F(JavaScriptSession, ASessionSurvivesManyStops) {
   on_guest_thread([] {
     const auto session = start();
     run(*session, "var n = 0; function spin() { n++; for (;;); }");
-    for (const char* code :
-         {"spin()", "await null; spin()", "setTimeout(spin, 0)", "Promise.resolve().then(spin)", "[1].map(spin)",
-          "({ toJSON: spin })", "process.nextTick(spin)", "setInterval(() => n++, 0)"}) {
-      EXPECT_EQ(run(*session, code, 30ms).ending, Ending::kTimeLimit) << code;
+    for (const char* code : {"spin()", "await null; spin()", "setTimeout(spin, 0)", "Promise.resolve().then(spin)",
+                             "[1].map(spin)", "({ toJSON: spin })", "process.nextTick(spin)"}) {
+      EXPECT_EQ(run(*session, code, cpu_time(30ms)).ending, Ending::kTimeLimit) << code;
     }
-    EXPECT_EQ(value(*session, "n >= 8"), "true");
+    const RunLimits short_time{.wall_max = 30ms, .grace = 30s};
+    EXPECT_EQ(run(*session, "setInterval(() => {}, 0)", short_time).ending, Ending::kTimeLimit);
+    EXPECT_EQ(value(*session, "n"), "7");
   });
 }
 
@@ -268,10 +274,10 @@ TEST_F(JavaScriptSession, TheDeadlineIsKeptToTheMomentByLoopsAndSleeps) {
   on_guest_thread([] {
     for (const char* code : {"for (;;);", "await new Promise(() => setTimeout(() => {}, 1e6))"}) {
       const auto session = start();
-      const Outcome outcome = run(*session, code, 100ms);
+      const Outcome outcome = run(*session, code, {.wall_max = 100ms});
       EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
       EXPECT_GE(outcome.usage.wall, 100ms);
-      EXPECT_LT(outcome.usage.wall, 5s);  // the benchmark measures how closely; a busy machine must not fail here
+      EXPECT_LT(outcome.usage.wall, 30s);  // the benchmark measures how closely; a busy machine must not fail here
     }
   });
 }

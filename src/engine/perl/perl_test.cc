@@ -38,15 +38,20 @@ void on_guest_thread(const Body& body) {
   ASSERT_TRUE(PerlMachine::get().perl->on_guest_thread(body).ok());
 }
 
+/// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get somewhere
+/// before it is stopped is given CPU time.
+RunLimits cpu_time(std::chrono::nanoseconds cpu_max, std::chrono::nanoseconds grace = 30s) {
+  return {.wall_max = 60s, .cpu_max = cpu_max, .grace = grace};
+}
+
 struct Cells {
   std::unique_ptr<Session> session = PerlMachine::get().perl->start_session().value();
   wasi::BufferSink sink;
 
-  Outcome run(std::string code, std::chrono::nanoseconds wall_max = 60s, std::chrono::nanoseconds grace = 250ms) {
+  Outcome run(std::string code, const RunLimits& limits = {.wall_max = 60s}) {
     RunRequest request;
     request.code = std::move(code);
-    request.limits.wall_max = wall_max;
-    request.limits.grace = grace;
+    request.limits = limits;
     return execute(request);
   }
   Outcome execute(const RunRequest& request) {
@@ -154,7 +159,13 @@ TEST(PerlLexicals, AreDestroyedWhenTheyAreReplaced) {
 struct Endless {
   const char* name;
   const char* code;
+  bool sleeps = false;
 };
+
+/// A sleeper uses no CPU time.
+RunLimits limits_of(const Endless& endless) {
+  return endless.sleeps ? RunLimits{.wall_max = 1s, .grace = 30s} : cpu_time(100ms);
+}
 
 class PerlSoftStop : public ::testing::TestWithParam<Endless> {};
 
@@ -163,13 +174,12 @@ TEST_P(PerlSoftStop, EndsTheCellAtItsDeadlineAndKeepsTheState) {
     Cells cells;
     cells.run("my $kept = 41; our @list = (1);");
     const auto begin = std::chrono::steady_clock::now();
-    const Outcome outcome = cells.run(GetParam().code, 100ms, 30s);
+    const Outcome outcome = cells.run(GetParam().code, limits_of(GetParam()));
     const auto took = std::chrono::steady_clock::now() - begin;
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     ASSERT_TRUE(outcome.error.has_value());
     EXPECT_EQ(outcome.error->name, kExecutionLimitError);
     EXPECT_GE(took, 99ms);
-    EXPECT_LT(took, 20s);
     EXPECT_EQ(cells.sink.out, "before");
     ASSERT_FALSE(cells.session->invalid());
     EXPECT_EQ(cells.value("$kept + @list"), "42");
@@ -189,16 +199,16 @@ INSTANTIATE_TEST_SUITE_P(
         Endless{"Map", "print 'before'; map { 1 while 1 } 1"},
         Endless{"Begin", "BEGIN { print 'before'; 1 while 1 }"},
         Endless{"Overload", "package O; use overload '\"\"' => sub { 1 while 1 }; print 'before'; bless []"},
-        Endless{"Sleep", "print 'before'; sleep 3600"},
-        Endless{"Select", "print 'before'; select undef, undef, undef, 3600"},
-        Endless{"HiRes", "use Time::HiRes; print 'before'; Time::HiRes::usleep(3600e6)"}),
+        Endless{"Sleep", "print 'before'; sleep 3600", true},
+        Endless{"Select", "print 'before'; select undef, undef, undef, 3600", true},
+        Endless{"HiRes", "use Time::HiRes; print 'before'; Time::HiRes::usleep(3600e6)", true}),
     [](const auto& test) { return test.param.name; });
 
 TEST(PerlDeadline, IsAnExceptionThatTheCodeSeesAndThatIsRepeated) {
   on_guest_thread([] {
     Cells cells;
-    const Outcome outcome =
-        cells.run("my @seen; while (1) { eval { 1 while 1 }; push @seen, $@; last if @seen > 1 } die", 50ms, 30s);
+    const Outcome outcome = cells.run(
+        "my @seen; while (1) { eval { 1 while 1 }; push @seen, $@; last if @seen > 1 } die", cpu_time(50ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_EQ(cells.value("scalar grep { /^Interrupted/ } @seen"), "2");
   });
@@ -207,7 +217,7 @@ TEST(PerlDeadline, IsAnExceptionThatTheCodeSeesAndThatIsRepeated) {
 TEST(PerlDeadline, EndsAGuestThatSwallowsTheInterruption) {
   on_guest_thread([] {
     Cells cells;
-    const Outcome outcome = cells.run("print 'before'; while (1) { eval { 1 while 1 } }", 50ms, 100ms);
+    const Outcome outcome = cells.run("print 'before'; while (1) { eval { 1 while 1 } }", cpu_time(50ms, 100ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_TRUE(cells.session->invalid());
     EXPECT_EQ(cells.sink.out, "before");
@@ -218,7 +228,7 @@ TEST(PerlDeadline, EndsALongMatchByForce) {
   on_guest_thread([] {
     Cells cells;
     const Outcome outcome =
-        cells.run("print 'before'; ('a' x 40) =~ /^(?:a?){40}(?:a|aa)+(??{'b'})/", 50ms, 100ms);
+        cells.run("print 'before'; ('a' x 40) =~ /^(?:a?){40}(?:a|aa)+(??{'b'})/", cpu_time(50ms, 100ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_EQ(cells.sink.out, "before");
   });
