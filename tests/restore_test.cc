@@ -195,7 +195,7 @@ class Restore : public ::testing::TestWithParam<std::string> {
     RunRequest request;
     request.code = code;
     request.workspace = workspace_->tree();
-    request.limits.wall_max = std::chrono::minutes(2);
+    request.limits.wall_max = std::chrono::minutes(10);
     wasi::BufferSink sink;
     const auto outcome = session.execute(request, sink);
     if (!outcome.ok()) return "host: " + outcome.error().message;

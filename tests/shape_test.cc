@@ -150,7 +150,7 @@ TEST_P(Shape, EveryFreshRunDrawsItsOwnRandomNumbers) {
 TEST_P(Shape, ALimitOfCpuTimeEndsALoopAndNoSleep) {
   RunLimits limits;
   limits.cpu_max = 200ms;
-  limits.wall_max = 60s;
+  limits.wall_max = 600s;
   const Outcome looped = run(code_.loop, limits);
   EXPECT_EQ(ending_name(looped.ending), ending_name(Ending::kTimeLimit));
   EXPECT_THAT(value_of(looped), HasSubstr("CPU"));
@@ -160,7 +160,7 @@ TEST_P(Shape, ALimitOfCpuTimeEndsALoopAndNoSleep) {
 TEST_P(Shape, WhatCatchesTheStopIsEndedByForceAndTheNextRunIsGood) {
   RunLimits limits;
   limits.cpu_max = 500ms;  // so that it is in its loop, however busy the machine is
-  limits.wall_max = 60s;
+  limits.wall_max = 600s;
   limits.grace = 50ms;
   const Outcome outcome = run(code_.swallow, limits);
   EXPECT_EQ(ending_name(outcome.ending), ending_name(Ending::kTimeLimit));

@@ -107,7 +107,7 @@ class WithChecks : public ::testing::TestWithParam<std::string> {
   }
   void expect_good_run() {
     wasi::BufferSink output;
-    const auto outcome = run("41", {.wall_max = 60s}, output);
+    const auto outcome = run("41", {.wall_max = 600s}, output);
     ASSERT_TRUE(outcome.ok() && outcome->value);
     EXPECT_EQ(outcome->value->text, "41");
   }
@@ -125,12 +125,12 @@ TEST_P(WithChecks, WhateverGoesOnForEverEndsAtItsLimitAndTheNextRunIsGood) {
     // What loops is given CPU time: a busy machine may leave it none for long, and it has to print first.
     const bool sleeps = std::string_view(endless.what) == "sleep";
     const auto outcome = run(
-        endless.code, sleeps ? RunLimits{.wall_max = 1s} : RunLimits{.wall_max = 60s, .cpu_max = 700ms}, output);
+        endless.code, sleeps ? RunLimits{.wall_max = 1s} : RunLimits{.wall_max = 600s, .cpu_max = 700ms}, output);
     ASSERT_TRUE(outcome.ok()) << outcome.error().message;
     EXPECT_EQ(ending_name(outcome->ending), ending_name(Ending::kTimeLimit));
     EXPECT_EQ(output.out, "before\n");
     EXPECT_GE(outcome->usage.wall, 700ms);
-    EXPECT_LT(outcome->usage.wall, 60s);
+    EXPECT_LT(outcome->usage.cpu, 5s);
     EXPECT_EQ(outcome->usage.pages_written, 0u) << "the instance was kept";
     expect_good_run();
   }
@@ -171,7 +171,7 @@ TEST_P(WithChecks, ARunWithinItsLimitsIsNotTouchedByTheEndsOfOthers) {
   std::jthread beside([&] {
     for (int i = 0; i < 2; ++i) {
       wasi::BufferSink output;
-      const auto outcome = run(code_.work, {.wall_max = 60s}, output);
+      const auto outcome = run(code_.work, {.wall_max = 600s}, output);
       ASSERT_TRUE(outcome.ok() && outcome->value)
           << (outcome.ok() && outcome->error ? outcome->error->message : "");
       EXPECT_EQ(outcome->value->text, "41");
@@ -199,7 +199,7 @@ TEST_P(WithChecks, CancellingEndsARunAtOnce) {
   RunRequest request;
   request.code = code_.endless.front().code;
   request.cancel = cancel.get_token();
-  request.limits.wall_max = 60s;
+  request.limits.wall_max = 600s;
   Result<Outcome> outcome = Error{};
   ASSERT_TRUE(engine_->on_guest_thread([&] { outcome = engine_->run(request, output); }).ok());
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;

@@ -45,7 +45,7 @@ Engines& engines() {
 engine::RunRequest request_for(const Section& run) {
   engine::RunRequest request;
   request.code = run.body;
-  request.limits.wall_max = std::chrono::seconds(60);
+  request.limits.wall_max = std::chrono::seconds(600);
   request.limits.grace = std::chrono::seconds(30);  // a busy machine may take its time to hear that it is asked
   for (const std::string& word : run.words) {
     const std::size_t equals = word.find('=');

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 PROGRAM = sys.argv.pop(1)
-BOUND_S = 300
+BOUND_S = 600
 
 # For each language: what is typed before the kill, then what is asked after it, each with its answer. The file is
 # half written, and part of that may still be in the interpreter's own buffer.

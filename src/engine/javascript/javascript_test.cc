@@ -148,7 +148,7 @@ class JavaScriptSession : public ::testing::Test {
     ASSERT_TRUE(machine().engine->on_guest_thread(body).ok());
   }
   static std::unique_ptr<Session> start() { return machine().engine->start_session().value(); }
-  static Outcome run(Session& session, std::string code, const RunLimits& limits = {.wall_max = 60s}) {
+  static Outcome run(Session& session, std::string code, const RunLimits& limits = {.wall_max = 600s}) {
     RunRequest request;
     request.code = std::move(code);
     request.limits = limits;
@@ -158,7 +158,7 @@ class JavaScriptSession : public ::testing::Test {
   /// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get somewhere
   /// before it is stopped is given CPU time.
   static RunLimits cpu_time(std::chrono::nanoseconds cpu_max) {
-    return {.wall_max = 60s, .cpu_max = cpu_max, .grace = 30s};
+    return {.wall_max = 600s, .cpu_max = cpu_max, .grace = 30s};
   }
   static std::string value(Session& session, std::string code) {
     const Outcome outcome = run(session, std::move(code));
@@ -219,7 +219,7 @@ TEST_F(JavaScriptSession, OutputArrivesWhileTheCellRuns) {
     RunRequest request;
     request.code = "console.log('before'); for (;;);";
     request.cancel = stop.get_token();
-    request.limits.wall_max = 60s;
+    request.limits.wall_max = 600s;
     request.limits.grace = 60s;
     const Outcome outcome = session->execute(request, sink).value();
     EXPECT_EQ(outcome.ending, Ending::kCancelled);

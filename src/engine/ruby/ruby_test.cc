@@ -45,14 +45,14 @@ void on_guest_thread(const Body& body) {
 /// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get somewhere
 /// before it is stopped is given CPU time.
 RunLimits cpu_time(std::chrono::nanoseconds cpu_max, std::chrono::nanoseconds grace = 30s) {
-  return {.wall_max = 60s, .cpu_max = cpu_max, .grace = grace};
+  return {.wall_max = 600s, .cpu_max = cpu_max, .grace = grace};
 }
 
 struct Cells {
   std::unique_ptr<Session> session = RubyMachine::get().ruby->start_session().value();
   wasi::BufferSink sink;
 
-  Outcome run(std::string code, const RunLimits& limits = {.wall_max = 60s}) {
+  Outcome run(std::string code, const RunLimits& limits = {.wall_max = 600s}) {
     RunRequest request;
     request.code = std::move(code);
     request.limits = limits;
