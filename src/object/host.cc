@@ -557,6 +557,8 @@ void ObjectHost::Impl::step(const std::shared_ptr<Resident>& resident) {
   }
   if (surplus) drop_idle(Time::min());
   if (!envelope) return;
+  // Who hears that a commit was lost may send this message before `life_settled` has dropped what rests on it.
+  if (resident->life && resident->life->is_over()) drop_life(resident);
   resident->running = envelope;
   asio::co_spawn(resident->strand, run_one(resident, envelope),
                  asio::bind_cancellation_slot(

@@ -379,6 +379,22 @@ TEST_F(HostTest, ALostCommitIsNeverAnsweredAndTheObjectStartsFromWhatIsStored) {
   EXPECT_EQ(*add("a", 1), 6);
 }
 
+TEST_F(HostTest, AMessageSentOnHearingOfALostCommitFindsAnObjectMadeAgain) {
+  ASSERT_EQ(*add("a", 5), 5);
+  disk_.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
+  object::send<Counter, std::int64_t>(
+      *host_, {"counter", "a"}, [](Counter& counter) { return counter.add_behind(1, nullptr); },
+      [this](Result<std::int64_t> lost) {
+        replies_.add(lost.ok() ? "stored" : lost.error().message);
+        disk_.fail_commits(std::nullopt);
+        object::send<Counter, std::int64_t>(
+            *host_, {"counter", "a"}, [](Counter& counter) { return counter.add(1); },
+            [this](Result<std::int64_t> n) { replies_.add(n.ok() ? std::to_string(*n) : n.error().message); });
+      });
+  replies_.wait_for(2);
+  EXPECT_EQ(replies_.lines(), (std::vector<std::string>{"disk full", "6"}));
+}
+
 TEST_F(HostTest, MessagesBehindALostCommitGetTheSameError) {
   Door door;
   ASSERT_EQ(*add("a", 5), 5);
