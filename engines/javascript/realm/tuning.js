@@ -22,6 +22,50 @@ function replaceOnce(source, from, to) {
   return source.replace(from, to);
 }
 
+/// Where the parser takes what is right for wrong.
+const corrections = {
+  __proto__: null,
+  'plugins/typescript.js': [
+    // The body of a namespace is code, in which >= is one token. Who declares one wants it to be of types as a whole.
+    [`function tsParseModuleBlock() {
+  expect(tt.braceL);
+  parseBlockBody(/* end */ tt.braceR);
+}`, `function tsParseModuleBlock() {
+  const isType = state.isType, first = state.tokens.length;
+  state.isType = false;
+  expect(tt.braceL);
+  parseBlockBody(tt.braceR);
+  state.isType = isType;
+  if (isType) for (let i = first; i < state.tokens.length; ++i) state.tokens[i].isType = true;
+}`],
+  ],
+  // In `a ? (b) : c => d` the colon gives no type. What begins where the middle of a conditional does, and is no arrow
+  // function with a colon behind it, is none with a type.
+  'traverser/expression.js': [
+    [`  if (eat(tt.question)) {
+    parseMaybeAssign();
+    expect(tt.colon);`, `  if (eat(tt.question)) {
+    state.middleAt = state.start;
+    parseMaybeAssign();
+    expect(tt.colon);`],
+    ['  const canBeArrow = state.potentialArrowAt === state.start;\n', '  const canBeArrow = state.potentialArrowAt === state.start, isMiddle = state.middleAt === state.start;\n'],
+    [`    markPriorBindingIdentifier(false);
+        expect(tt.arrow);`, `    markPriorBindingIdentifier(false);
+        expect(tt.arrow);
+        if (isMiddle) state.middleAt = state.start;`],
+    ['function parseParenAndDistinguishExpression(canBeArrow) {', 'function parseParenAndDistinguishExpression(canBeArrow) {\n  const isMiddle = state.middleAt === state.start;'],
+    [`      parseFunctionParams();
+      parseArrow();
+      parseArrowExpression(startTokenIndex);
+      if (state.error) {`, `      parseFunctionParams();
+      const hasType = match(tt.colon);
+      parseArrow();
+      if (isMiddle) state.middleAt = state.start;
+      parseArrowExpression(startTokenIndex);
+      if (state.error || (isMiddle && hasType && !match(tt.colon))) {`],
+  ],
+};
+
 const unusedFields = /\n {4}this\.(?:jsxRole|shadowsGlobal|isAsyncOperation|numNullishCoalesce\w+|isOptionalChain\w+|subscriptStartIndex|nullishStartIndex) = (?:null|false|0);/g;
 
 /// The text of the library module `path` as it is to be compiled. The modules with the enums come before those that use
@@ -32,7 +76,9 @@ globalThis.tuneModule = (path, source) => {
   if (path.endsWith('/tokenizer/keywords.js')) learnEnum(numbers.ContextualKeyword, source, 'ContextualKeyword');
   if (path.endsWith('/util/charcodes.js')) learnEnum(numbers.charCodes, source, 'charCodes');
   if (path.endsWith('.js') && Object.keys(numbers.tt).length === 0) throw new Error(`${path} is loaded before sucrase's enums`);
-  let text = source.replace(/\b(tt|charCodes|ContextualKeyword)\.(\w+)/g, (all, name, key) => numbers[name][key] ?? all);
+  let corrected = source;
+  for (const [from, to] of corrections[path.slice(folder.length)] ?? []) corrected = replaceOnce(corrected, from, to);
+  let text = corrected.replace(/\b(tt|charCodes|ContextualKeyword)\.(\w+)/g, (all, name, key) => numbers[name][key] ?? all);
   const imports = (name) => new RegExp(`import \\{[^}]*\\b${name}\\b[^}]*\\} from`).test(source);
   if (imports('match') || path.endsWith('/tokenizer/index.js')) {
     text = text.replace(/(?<!function )\bmatch\((\d+)\)/g, '(state.type === $1)');

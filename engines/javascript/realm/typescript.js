@@ -10,20 +10,24 @@ import { ContextualKeyword as word } from 'sucrase/dist/esm/parser/tokenizer/key
 import 'sucrase/dist/esm/parser/util/charcodes';
 import { initParser } from 'sucrase/dist/esm/parser/traverser/base';
 import { parse } from 'sucrase/dist/esm/parser/index';
-import { IdentifierRole } from 'sucrase/dist/esm/parser/tokenizer/index';
+import { IdentifierRole, isTopLevelDeclaration } from 'sucrase/dist/esm/parser/tokenizer/index';
 
 /// What the emitter has to look at, by token type; all else is copied. A type's number is its index, then ten flags.
 const special = new Uint8Array(256);
 for (const type of [
   tt._public, tt._protected, tt._private, tt._abstract, tt._readonly, tt._override, tt._declare, tt.nonNullAssertion,
   tt._enum, tt._const, tt._class, tt._import, tt._export, tt.parenR, tt.at, tt.braceL, tt.dollarBraceL, tt.braceR,
-  tt.name, tt._function, tt.semi,
+  tt.name, tt._function, tt.semi, tt._static,
 ]) special[type >> 10] = 1;
 
 const memberModifiers = new Set([
   tt._public, tt._protected, tt._private, tt._abstract, tt._readonly, tt._override, tt._declare, tt._static,
 ]);
 const parameterModifiers = new Set([tt._public, tt._protected, tt._private, tt._readonly, tt._override]);
+/// Behind these a function is a statement of its own.
+const statementEnds = new Set([tt.braceL, tt.braceR, tt.semi, tt.parenR, tt._export]);
+/// What may follow the type of a field or variable whose name means something else before another name.
+const typeEnds = new Set([tt.eq, tt.semi, tt.comma, tt.parenL, tt.parenR, tt.bracketR, tt.braceL, tt.braceR, tt.arrow, tt.eof]);
 
 const reserved = new Set(
   ('await break case catch class const continue debugger default delete do else enum export extends false finally for function if '
@@ -40,6 +44,8 @@ const isTypeWord = (token) => {
   }
 };
 
+const noDecorators = 'decorators are not supported here; call the function instead: x = decorate(x)';
+
 class Unsupported extends Error {
   constructor(message, position) {
     super(message);
@@ -53,17 +59,42 @@ class Emitter {
   #hasRareLineEnds;       // others than \n
   #namespace;             // the name of the namespace whose body this is, or ''
   #isModule;              // an ES module of its own: imports that only types use are left out
+  #isCell;                // its import declarations are written as `await import(…)`
   #inserts = new Map();   // text to put after a token, by its index
   #declared = [new Map()];  // per block: names that enums and namespaces may add to, and as what they were declared
+  #members = new Map();   // those of the enums that may be added to, by block and name
   #values = null; #imported = new Set(); #exported = new Set();
+  #empty = new Set();     // namespaces that are nothing but types
   hasValues = false;
 
-  constructor(code, isModule, namespace) {
+  constructor(code, kind, namespace) {
     this.#code = code;
     this.#hasRareLineEnds = /[\r\u2028\u2029]/.test(code);
     this.#tokens = parse(code, false, true, false).tokens;
-    this.#isModule = isModule;
+    this.#isModule = kind === 'module';
+    this.#isCell = kind === 'cell';
     this.#namespace = namespace;
+  }
+
+  /// What the namespace is called within its body, where a declaration may hide its name.
+  nameInside() {
+    let name = this.#namespace;
+    const tokens = this.#tokens, words = new Set();
+    let isHidden = false;
+    for (let i = 0; i < tokens.length; ++i) {
+      if (tokens[i].type !== tt.name) continue;
+      const text = this.#text(i);
+      words.add(text);
+      if (text === name && this.#isDeclaredAt(i)) isHidden = true;
+    }
+    if (isHidden) do name = `_${name}`; while (words.has(name));
+    return this.#namespace = name;
+  }
+  #isDeclaredAt(index) {
+    const token = this.#tokens[index], before = this.#tokens[index - 1];
+    if (isTopLevelDeclaration(token) || token.identifierRole === IdentifierRole.ImportDeclaration) return true;
+    return before !== undefined && (before.type === tt._enum || (before.type === tt.name && before.isType &&
+      (before.contextualKeyword === word._namespace || before.contextualKeyword === word._module)));
   }
 
   emit() {
@@ -139,11 +170,15 @@ class Emitter {
     const tokens = this.#tokens, next = tokens[index + 1];
     if (token.type !== tt.braceR && token.type !== tt.semi) this.hasValues = true;
     switch (token.type) {
-      case tt._public: case tt._protected: case tt._private: case tt._readonly: case tt._override: case tt.nonNullAssertion:
+      case tt._public: case tt._protected: case tt._private: case tt._readonly: case tt._override:
+        return this.#modifier(index);
+      case tt.nonNullAssertion:
         this.#blankToken(index);
         return index + 1;
       case tt._abstract: case tt._declare:
         return this.#abstractMember(index);
+      case tt._static:
+        return next.type === tt._declare || next.type === tt._abstract ? this.#abstractMember(index) : index + 1;
       case tt._enum:
         return this.#enum(index, index, '');
       case tt._const:
@@ -151,7 +186,7 @@ class Emitter {
       case tt._class:
         return this.#class(index);
       case tt._function:
-        if (next.type === tt.name && !next.isType) this.#declare(this.#text(index + 1), 'function');
+        if (next.type === tt.name && !next.isType && this.#isStatement(index)) this.#declare(this.#text(index + 1), 'function');
         return index + 1;
       case tt._import:
         return this.#import(index);
@@ -168,12 +203,16 @@ class Emitter {
       case tt.name:
         return next.isType && next.type === tt.lessThan && token.contextualKeyword === word._async ? this.#asyncGeneric(index) : index + 1;
       case tt.at:
-        throw new Unsupported('decorators are not supported here; call the function instead: x = decorate(x)', token.start);
+        throw new Unsupported(noDecorators, token.start);
       default:
         return index + 1;
     }
   }
 
+  #isStatement(index) {
+    const tokens = this.#tokens, before = tokens[index - 1];
+    return isTopLevelDeclaration(tokens[index + 1]) || before === undefined || before.isType || statementEnds.has(before.type);
+  }
   #declare(name, kind) {
     const block = this.#declared[this.#declared.length - 1], before = block.get(name);
     block.set(name, kind);
@@ -209,6 +248,23 @@ class Emitter {
     const last = tokens[stop - 1].end;
     if (this.#at >= last) return stop;
     const next = this.#code[tokens[stop].start];
+    if (index > 0 && this.#at === tokens[index].start) {
+      const before = tokens[index - 1];
+      if ((before.type === tt._return || before.type === tt._throw || before.type === tt._yield) && this.#hasLineEnd(before.end, tokens[stop].start)) {
+        // JavaScript's statement would end with the line.
+        if (tokens[stop].type === tt.parenL) {
+          this.#blankTo(tokens[stop].end, '(');
+          return stop + 1;
+        }
+        this.#blankTo(last, '0,');
+        return stop;
+      }
+      const name = tokens[index].type === tt.colon || tokens[index].type === tt.question || tokens[index].type === tt.bang ? this.#text(index - 1) : '';
+      if ((name === 'get' || name === 'set' || name === 'static') && !typeEnds.has(tokens[stop].type)) {
+        this.#blankTo(last, ';');
+        return stop;
+      }
+    }
     const isCast = tokens[index].contextualKeyword === word._as || tokens[index].contextualKeyword === word._satisfies;
     const joins = isCast && (next === '(' || next === '[' || next === '`') && this.#hasLineEnd(last, tokens[stop].start);
     this.#blankTo(last, isStatement ? ';' : '', joins ? ';' : '');
@@ -242,17 +298,18 @@ class Emitter {
       if (tokens[at].type === tt._extends && !tokens[at].isType) hasParent = true;
     }
     // Members' names have the class's number.
+    const brace = at;
     for (++at; tokens[at].contextId !== contextId || tokens[at].type !== tt.braceR; ++at) {
       if (tokens[at].contextId === contextId && tokens[at].contextualKeyword === word._constructor && !tokens[at].isType &&
           tokens[at + 1].type === tt.parenL) {
-        this.#parameterProperties(at + 1, hasParent);
+        this.#parameterProperties(brace, at + 1, hasParent);
       }
     }
     return index + 1;
   }
 
-  /// `constructor(private x)` stores x in the object: at the start, or behind the call of super.
-  #parameterProperties(index, hasParent) {
+  /// `constructor(private x)` is a field x, and stores x in it: at the start, or behind the call of super.
+  #parameterProperties(brace, index, hasParent) {
     const tokens = this.#tokens, contextId = tokens[index].contextId, names = [];
     let at = index;
     for (; tokens[at].contextId !== contextId || tokens[at].type !== tt.parenR; ++at) {
@@ -263,18 +320,37 @@ class Emitter {
     }
     if (names.length === 0) return;
     while (tokens[at].contextId !== contextId || tokens[at].type !== tt.braceL) ++at;
-    let behind = at;
-    if (hasParent) {
-      for (let depth = 1, each = at + 1; depth > 0; ++each) {
-        if (tokens[each].type === tt.braceL || tokens[each].type === tt.dollarBraceL) ++depth;
-        if (tokens[each].type === tt.braceR) --depth;
-        if (tokens[each].type === tt._super && tokens[each + 1].type === tt.parenL) {
-          behind = this.#behindBrackets(each + 1) - 1;
-          break;
-        }
+    this.#inserts.set(brace, names.map((name) => ` ${name};`).join(''));
+    const stores = names.map((name) => `this.${name} = ${name}`);
+    if (!hasParent) {
+      this.#inserts.set(at, ` ${stores.join('; ')};`);
+      return;
+    }
+    for (let depth = 1, each = at + 1; depth > 0; ++each) {
+      if (tokens[each].type === tt.braceL || tokens[each].type === tt.dollarBraceL) ++depth;
+      if (tokens[each].type === tt.braceR) --depth;
+      if (tokens[each].type === tt._class) each = this.#endOfClass(each);
+      if (tokens[each].type === tt._super && tokens[each + 1].type === tt.parenL) {
+        this.#inserts.set(this.#behindBrackets(each + 1) - 1, `, ${stores.join(', ')}`);
       }
     }
-    this.#inserts.set(behind, `${behind === at ? '' : ';'}${names.map((name) => ` this.${name} = ${name};`).join('')}`);
+  }
+  #endOfClass(index) {
+    const tokens = this.#tokens, { contextId } = tokens[index];
+    while (tokens[++index].contextId !== contextId || tokens[index].type !== tt.braceR);
+    return index;
+  }
+
+  /// Blanked, with the end of the member before it where JavaScript would go on with that.
+  #modifier(index) {
+    const tokens = this.#tokens, before = tokens[index - 1];
+    let next = index + 1;
+    while (memberModifiers.has(tokens[next].type)) ++next;
+    const isParameter = before.type === tt.parenL || before.type === tt.comma;
+    const goesOn = tokens[next].type === tt.bracketL || tokens[next].type === tt.star || tokens[next].type === tt._in || tokens[next].type === tt._instanceof;
+    this.#copyTo(tokens[index].start);
+    this.#blankTo(tokens[index].end, goesOn && !isParameter && !memberModifiers.has(before.type) ? ';' : '');
+    return index + 1;
   }
 
   /// `abstract class` is a class; a member that is only declared goes.
@@ -288,26 +364,27 @@ class Emitter {
       at = this.#endOfTypes(at);
       if (tokens[at].type !== tt.eq && tokens[at].type !== tt.parenL) {
         this.#copyTo(tokens[index].start);
-        this.#blankTo(tokens[at - 1].end);
+        this.#blankTo(tokens[at - 1].end, ';');
         return at;
       }
     }
-    this.#blankToken(index);
-    return index + 1;
+    if (tokens[index].type === tt._static) return index + 1;
+    return tokens[at].type === tt._class ? (this.#blankToken(index), index + 1) : this.#modifier(index);
   }
 
   // ---- enums and namespaces ----
 
   /// `var E = (function (E) {` for a name that is new in its block, and what closes it. A value of the same name is added to.
-  #opening(name, exported) {
-    const before = this.#declare(name, 'value');
-    if (before === 'class') {
-      this.#declare(name, 'class');
-      return [`(function (${name}) {`, ` })(${name});`];
+  #opening(name, exported, inside = name) {
+    const before = this.#declare(name, 'value'), isInBlock = this.#declared.length > 1;
+    if (before === 'class' || before === 'function') {
+      this.#declare(name, before);
+      return [`;(function (${inside}) {`, ` })(${name});`];
     }
-    const isExport = exported === 'module' && before === undefined;
-    return [`${isExport ? 'export ' : ''}var ${name} = (function (${name}) {`,
-            ` return ${name}; })(${before === undefined ? '{}' : `${name} || {}`});${exported === 'namespace' ? ` ${this.#namespace}.${name} = ${name};` : ''}`];
+    const keyword = isInBlock ? (before === undefined ? 'let ' : '') : `${exported === 'module' && before === undefined ? 'export ' : ''}var `;
+    const property = exported === 'namespace' ? `${this.#namespace}.${name}` : '';
+    const value = before !== undefined ? (isInBlock ? name : `${name} || {}`) : property === '' ? '{}' : `${property} || {}`;
+    return [`${keyword}${name} = (function (${inside}) {`, ` return ${inside}; })(${value});${property === '' ? '' : ` ${property} = ${name};`}`];
   }
   #exportKind(isExported) { return !isExported ? '' : this.#namespace !== '' ? 'namespace' : 'module'; }
 
@@ -321,6 +398,11 @@ class Emitter {
     let at = keyword + 2, previous = '';
     this.#copyTo(tokens[at].start);
     this.#at = tokens[at].end;
+    const block = this.#declared[this.#declared.length - 1];
+    if (!this.#members.has(block)) this.#members.set(block, new Map());
+    const known = this.#members.get(block).get(name) ?? [];
+    this.#members.get(block).set(name, known);
+    if (known.length > 0) this.#out += ` const { ${known.join(', ')} } = ${name};`;
     for (++at; tokens[at].type !== tt.braceR;) {
       this.#copyTo(tokens[at].start);
       const isString = tokens[at].type === tt.string, raw = this.#text(at), key = isString ? raw : `'${raw}'`;
@@ -328,6 +410,7 @@ class Emitter {
       const isVariable = identifier.test(plain) && !reserved.has(plain) && plain !== name;
       const value = isVariable ? plain : `${name}[${key}]`;
       this.#at = tokens[at].end;
+      if (isVariable) known.push(plain);
       if (isVariable) this.#out += `const ${plain}`;
       else this.#out += value;
       if (tokens[at + 1].type === tt.eq) {
@@ -371,22 +454,25 @@ class Emitter {
     let at = index + 2;
     for (; tokens[at].type === tt.dot; at += 2) names.push(this.#text(at + 1));
     const end = this.#behindBrackets(at), from = tokens[at].end, to = tokens[end - 1].start;
-    const body = new Emitter(this.#code.slice(from, to), false, names[names.length - 1]);
-    const text = body.emit();
+    const body = new Emitter(this.#code.slice(from, to), '', names[names.length - 1]);
+    const inside = body.nameInside(), text = body.emit();
     if (!body.hasValues) {
+      this.#empty.add(names[0]);
       this.#blankTo(tokens[end - 1].end);
       return end;
     }
     this.hasValues = true;
     const first = isExported ? index - 1 : index;
-    const [open, close] = this.#opening(names[0], this.#exportKind(isExported));
+    const isLast = (i) => i === names.length - 1;
+    const [open, close] = this.#opening(names[0], this.#exportKind(isExported), isLast(0) ? inside : names[0]);
     this.#out += open;
     let tail = close;
     for (let i = 1; i < names.length; ++i) {
-      this.#out += ` var ${names[i]} = (function (${names[i]}) {`;
-      tail = ` return ${names[i]}; })(${names[i - 1]}.${names[i]} || {}); ${names[i - 1]}.${names[i]} = ${names[i]};${tail}`;
+      const called = isLast(i) ? inside : names[i];
+      this.#out += ` var ${names[i]} = (function (${called}) {`;
+      tail = ` return ${called}; })(${names[i - 1]}.${names[i]} || {}); ${names[i - 1]}.${names[i]} = ${names[i]};${tail}`;
     }
-    this.#out += this.#code.slice(tokens[first].start, from).replace(notLineEnd, '') + text + tail;
+    this.#out += `${this.#code.slice(tokens[first].start, from).replace(notLineEnd, '')}${text};${tail}`;
     this.#at = tokens[end - 1].end;
     return end;
   }
@@ -424,11 +510,16 @@ class Emitter {
     return this.#values.has(name) || this.#imported.has(name);
   }
 
+  /// The index of the module's name in an import or export.
+  #specifier(index) {
+    const tokens = this.#tokens;
+    while (tokens[index].type !== tt.string && tokens[index].type !== tt.eof) index = tokens[index].type === tt.braceL ? this.#behindBrackets(index) : index + 1;
+    return index;
+  }
   /// The index behind a statement that ends with a module's name.
   #behindSpecifier(index) {
     const tokens = this.#tokens;
-    while (tokens[index].type !== tt.string && tokens[index].type !== tt.eof) ++index;
-    ++index;
+    index = this.#specifier(index) + 1;
     if (tokens[index].type === tt._with || (tokens[index].type === tt.name && this.#text(index) === 'assert')) {
       if (tokens[index + 1].type === tt.braceL) index = this.#behindBrackets(index + 1);
     }
@@ -443,7 +534,7 @@ class Emitter {
 
   /// In `{ a, type B, c as d }` from its brace: blanks what is only a type. How many were kept and blanked.
   #specifiers(index, isType) {
-    const tokens = this.#tokens, counts = { kept: 0, blanked: [], end: 0 };
+    const tokens = this.#tokens, counts = { kept: 0, blanked: [], end: 0, names: [], isWrong: false };
     let at = index + 1;
     while (tokens[at].type !== tt.braceR) {
       const from = at;
@@ -451,10 +542,16 @@ class Emitter {
       // `type`, `type as x` and `x as type` are names; `type x` and `type x as y` are types.
       const length = at - from, hasWord = tokens[from].contextualKeyword === word._type &&
         (length === 2 || length === 4 || (length === 3 && tokens[from + 1].contextualKeyword !== word._as));
+      if (!hasWord && length !== 1 && length !== 3) counts.isWrong = true;
       const isGone = hasWord || isType(this.#text(from), this.#text(at - 1));
+      const local = at - 1;
       if (tokens[at].type === tt.comma) ++at;
-      if (isGone) counts.blanked.push([from, at]);
-      else ++counts.kept;
+      if (isGone) {
+        counts.blanked.push([from, at]);
+      } else {
+        ++counts.kept;
+        counts.names.push(local === from ? this.#text(from) : `${this.#text(from)}: ${this.#text(local)}`);
+      }
     }
     counts.end = at;
     return counts;
@@ -470,17 +567,12 @@ class Emitter {
     const tokens = this.#tokens;
     let at = index + 1;
     if (tokens[at].type === tt.parenL || tokens[at].type === tt.dot) return at;
-    if (tokens[at].type === tt.string) return this.#behindSpecifier(at);
+    if (tokens[at].type === tt.string) return this.#importOf(index, this.#behindSpecifier(at), []);
     const isTypeImport = tokens[at].contextualKeyword === word._type && tokens[at + 1].contextualKeyword !== word._from &&
       tokens[at + 1].type !== tt.comma && tokens[at + 1].type !== tt.eq;
     if (tokens[isTypeImport ? at + 2 : at + 1].type === tt.eq) {  // import x = require("y"), import x = A.B
       const name = isTypeImport ? at + 1 : at;
-      if (isTypeImport) {
-        let end = name + 2;
-        while (tokens[end].type === tt.name || tokens[end].type === tt.dot) ++end;
-        if (tokens[end].type === tt.parenL) end = this.#behindBrackets(end);
-        return this.#erase(index, end);
-      }
+      if (isTypeImport || this.#isTypeAlias(name)) return this.#erase(index, this.#behindAlias(name));
       this.#copyTo(tokens[index].start);
       this.#out += 'const ';
       this.#at = tokens[index].end;
@@ -489,24 +581,64 @@ class Emitter {
     const end = this.#behindSpecifier(at);
     if (isTypeImport) return this.#erase(index, end);
     let kept = 0, blanked = [], hasList = false, isOnlyDefaultGone = false;
+    const names = [];  // for a cell
     if (tokens[at].type === tt.name) {
       if (this.#isModule && !this.#isUsed(this.#text(at))) isOnlyDefaultGone = true;
       else ++kept;
+      names.push(`default: ${this.#text(at)}`);
       ++at;
       if (tokens[at].type === tt.comma) ++at;
     }
     if (tokens[at].type === tt.star) {
       if (this.#isModule && !this.#isUsed(this.#text(at + 2)) && kept === 0) return this.#erase(index, end);
       ++kept;
+      names.push(`* ${this.#text(at + 2)}`);
     } else if (tokens[at].type === tt.braceL) {
       hasList = true;
       const counts = this.#specifiers(at, (_, local) => this.#isModule && !this.#isUsed(local));
+      if (counts.isWrong) return end;  // JavaScript says why
+      names.push(...counts.names);
       kept += counts.kept;
       blanked = counts.blanked;
     }
     if (kept === 0 && (isOnlyDefaultGone || blanked.length > 0 || !hasList)) return this.#erase(index, end);
+    if (this.#isCell) return this.#importOf(index, end, names);
     this.#blankRanges(blanked);
     return end;
+  }
+
+  /// An import declaration as a statement: `names` are as in a pattern, `* x` is the module itself.
+  #importOf(index, end, names) {
+    const tokens = this.#tokens;
+    if (!this.#isCell || this.#declared.length > 1) return end;
+    const at = this.#specifier(index + 1);
+    const start = tokens[index].start, last = tokens[end - 1].end;
+    const attributes = at + 1 < end && tokens[at + 1].type !== tt.semi ? `, { with: ${this.#code.slice(tokens[at + 2].start, last).replace(/;$/, '')} }` : '';
+    const load = `await import(${this.#text(at)}${attributes})`;
+    const whole = names.find((name) => name.startsWith('* '))?.slice(2);
+    const list = names.filter((name) => !name.startsWith('* ')).join(', ');
+    this.#copyTo(start);
+    this.#out += names.length === 0 && tokens[index + 1].type === tt.string ? `${load};`
+      : whole === undefined ? `const { ${list} } = ${load};`
+        : `const ${whole} = ${load}${list === '' ? '' : `, { ${list} } = ${whole}`};`;
+    this.#out += this.#code.slice(start, last).replace(notLineEnd, '');  // the lines after it keep their numbers
+    this.#at = last;
+    return end;
+  }
+
+  /// Of `import x = A.B`: whether it is but types that it names.
+  #isTypeAlias(name) {
+    const tokens = this.#tokens;
+    if (tokens[name + 3].type === tt.parenL || this.#isUsed(this.#text(name))) return false;
+    return this.#isModule || this.#namespace !== '' || this.#empty.has(this.#text(name + 2));
+  }
+  #behindAlias(name) {
+    const tokens = this.#tokens;
+    let end = name + 2;
+    while (tokens[end].type === tt.name && tokens[end + 1].type === tt.dot) end += 2;
+    ++end;
+    if (tokens[end].type === tt.parenL) end = this.#behindBrackets(end);
+    return tokens[end].type === tt.semi ? end + 1 : end;
   }
 
   #export(index) {
@@ -515,6 +647,19 @@ class Emitter {
     switch (next.type) {
       case tt._enum: return this.#enum(index, index + 1, exported);
       case tt._const: if (tokens[index + 2].type === tt._enum) return this.#enum(index, index + 2, exported); break;
+      case tt._import: {
+        const isType = tokens[index + 2].contextualKeyword === word._type && tokens[index + 3].type !== tt.eq;
+        const name = index + (isType ? 3 : 2), end = this.#behindAlias(name);
+        if (isType || this.#empty.has(this.#text(name + 2))) return this.#erase(index, end);
+        if (this.#namespace === '') return index + 1;
+        this.#blankToken(index);
+        this.#copyTo(next.start);
+        this.#out += 'const ';
+        this.#at = next.end;
+        this.#copyTo(tokens[end - 1].end);
+        this.#out += `; ${this.#namespace}.${this.#text(name)} = ${this.#text(name)};`;
+        return end;
+      }
       case tt.eq:
         this.#copyTo(tokens[index].start);
         this.#out += 'module.exports ';
@@ -546,10 +691,11 @@ class Emitter {
     }
     this.#range(index + 1, end);
     this.#copyTo(tokens[end - 1].end);
+    if (names.length > 0 && tokens[end - 1].type !== tt.semi) this.#out += ';';
     for (const name of names) {
       this.#out += isVariable
         ? ` Object.defineProperty(${this.#namespace}, '${name}', { get: () => ${name}, set: (value) => { ${name} = value; }, enumerable: true, configurable: true });`
-        : `${tokens[end - 1].type === tt.semi || tokens[end - 1].type === tt.braceR ? '' : ';'} ${this.#namespace}.${name} = ${name};`;
+        : ` ${this.#namespace}.${name} = ${name};`;
     }
     return end;
   }
@@ -564,11 +710,13 @@ const lineOf = (code, position) => {
 
 /// '=' and the JavaScript; or '!', a line, ':' and why it cannot be written as JavaScript; or '?' (with '&' instead, the
 /// code stops too early), a line, ':' and why it is no TypeScript.
-globalThis.stripTypes = (code, isModule) => {
+globalThis.stripTypes = (code, isModule, isCell) => {
   try {
-    return `=${new Emitter(code, isModule, '').emit()}`;
+    return `=${new Emitter(code, isModule ? 'module' : isCell ? 'cell' : '', '').emit()}`;
   } catch (error) {
     if (error instanceof Unsupported) return `!${lineOf(code, error.position)}:${error.message}`;
+    // The parser knows none of parameters.
+    if (error.loc !== undefined && code[error.pos] === '@') return `!${error.loc.line}:${noDecorators}`;
     if (error.loc !== undefined) return `${error.pos >= code.trimEnd().length ? '&' : '?'}${error.loc.line}:${error.message.replace(/ \(\d+:\d+\)$/, '')}`;
     return `?0:${error.message}`;
   } finally {

@@ -213,7 +213,8 @@ Result<void> JavaScriptGuest::drop_exception() {
 Result<JavaScriptGuest::Stripped> JavaScriptGuest::strip_types(std::string_view code, bool is_module) {
   SW_TRY(const Value text, js_.new_string(code));
   const Owned source(js_, text);
-  SW_TRY(auto answer, ask(Entry::kStripTypes, std::array{text, Value::boolean(is_module)}));
+  SW_TRY(auto answer,
+         ask(Entry::kStripTypes, std::array{text, Value::boolean(is_module), Value::boolean(!is_module)}));
   if (!answer) {
     SW_CHECK_OK(drop_exception());
     return Stripped{
@@ -390,8 +391,9 @@ Result<Reply> JavaScriptGuest::fail_to_compile(std::string_view code, std::strin
   if (reply.error && reply.error->name == "SyntaxError" && reply.error->line_number) {
     if (const auto keyword = module_keyword(line_of(code, *reply.error->line_number))) {
       reply.error->message =
-          *keyword == "import" ? "import declarations stand at the top of a cell; elsewhere use `await import(…)`"
-                               : "a cell cannot export; its top-level names are seen by later cells anyway";
+          *keyword == "import"
+              ? "import declarations stand at the top level of a cell; elsewhere use `await import(…)`"
+              : "a cell cannot export; its top-level names are seen by later cells anyway";
       if (!reply.error->traceback.empty()) reply.error->traceback[0] = "SyntaxError: " + reply.error->message;
     }
   }

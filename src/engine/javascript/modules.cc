@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "engine/javascript/guest.h"
 #include "sandbox_workers/base/sha256.h"
@@ -63,10 +65,19 @@ Result<std::uint32_t> normalize_library_module(JavaScriptGuest& guest, std::stri
   return refuse(guest, specifier, "it is in none of the libraries");
 }
 
-/// As TypeScript's own tools do: the file that "./a.js" was made from is "./a.ts".
-std::string typescript_name(std::string path) {
-  if (path.ends_with("js")) path[path.size() - 2] = 't';
-  return path;
+/// The names a file may have that a program calls `path`: as TypeScript's own tools do, the file that "./a.js" was
+/// made from is "./a.ts", and endings are left out.
+std::vector<std::string> names_of(const std::string& path) {
+  std::vector<std::string> names = {path};
+  if (path.ends_with("js")) {
+    std::string source = path;
+    source[source.size() - 2] = 't';
+    if (is_typescript_file(source)) names.push_back(std::move(source));
+  }
+  for (const std::string_view ending : {".ts", ".js", "/index.ts", "/index.js"}) {
+    names.push_back(fmt::format("{}{}", path, ending));
+  }
+  return names;
 }
 
 }  // namespace
@@ -87,17 +98,13 @@ Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t bas
   const std::string importer = guest_string(guest, base);
   const std::string_view file = without_mark(importer);
   const std::string_view folder = file.starts_with('/') ? folder_of(file) : std::string_view(guest.cwd());
-  std::string path = wasi::FileSystem::normalize(folder, wanted);
-  auto content = guest.wasi().files().read_file(path);
-  if (!content.ok() && is_typescript_file(typescript_name(path))) {
-    auto source = guest.wasi().files().read_file(typescript_name(path));
-    if (source.ok()) {
-      path = typescript_name(path);
-      content = std::move(source);
-    }
+  const std::string path = wasi::FileSystem::normalize(folder, wanted);
+  for (const std::string& candidate : names_of(path)) {
+    const auto content = guest.wasi().files().read_file(candidate);
+    if (content.ok()) return guest.js().place(candidate + mark_of(content->bytes));
   }
-  if (!content.ok()) return refuse(guest, specifier, wasi::errno_text(content.error()));
-  return guest.js().place(path + mark_of(content->bytes));
+  const auto content = guest.wasi().files().read_file(path);
+  return refuse(guest, specifier, wasi::errno_text(content.error()));
 }
 
 Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, std::uint32_t length) {
