@@ -5,7 +5,7 @@
 
 const alphabets = {
   __proto__: null,
-  sv: 'z<å<ä<ö', fi: 'z<å<ä<ö', da: 'z<æ<ø<å', nb: 'z<æ<ø<å', nn: 'z<æ<ø<å', no: 'z<æ<ø<å', es: 'n<ñ', cs: 'c<č h<ch r<ř s<š z<ž',
+  sv: 'z<å<ä<æ<ö<ø', fi: 'z<å<ä<æ<ö<ø', da: 'z<æ<ä<ø<ö<å', nb: 'z<æ<ä<ø<ö<å', nn: 'z<æ<ä<ø<ö<å', no: 'z<æ<ä<ø<ö<å', es: 'n<ñ', cs: 'c<č h<ch r<ř s<š z<ž',
   sk: 'a<ä c<č h<ch o<ô s<š z<ž', pl: 'a<ą c<ć e<ę l<ł n<ń o<ó s<ś z<ź<ż', tr: 'c<ç g<ğ h<ı o<ö s<ş u<ü', hu: 'o<ö u<ü',
   ro: 'a<ă<â i<î s<ș t<ț',
 };
@@ -98,7 +98,7 @@ function makeCollator(locales, options, boundary) {
   const locale = tags.length > 0 ? tags[0] : 'en-US';
   return {
     locale, letters: readAlphabet(stringSplit(locale, '-')[0]), usage: copy.usage ?? 'sort', sensitivity: copy.sensitivity ?? 'variant',
-    ignorePunctuation: copy.ignorePunctuation ?? false, numeric: copy.numeric ?? stringIndexOf(locale, '-u-kn') > 0, caseFirst: copy.caseFirst ?? 'false',
+    ignorePunctuation: copy.ignorePunctuation ?? false, numeric: copy.numeric ?? stringIndexOf(locale, '-u-kn') > 0, caseFirst: copy.caseFirst ?? (stringSplit(locale, '-')[0] === 'da' ? 'upper' : 'false'),
   };
 }
 

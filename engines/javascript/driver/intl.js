@@ -126,18 +126,43 @@ function intlZone() {
   return typeof TZ === 'string' && regexpExec(/^[A-Za-z_]+(\/[A-Za-z_+\-0-9]+)+$/, TZ) !== null ? TZ : 'UTC';
 }
 
-function intlDateOptions(options) {
+function intlDateOptions(options, tag) {
   const copy = intlOptions(options);
   copy.timeZone ??= intlZone();
+  if (stringIndexOf(tag, '-ca-') < 0) copy.calendar ??= 'gregory';  // the one there is
   if (stringToUpperCase(copy.timeZone) !== 'UTC') intlLoad('intl-datetimeformat/add-all-tz.js');
   return copy;
 }
 
+/// Languages that write 1234 and 12.345.
+const fewGroups = { __proto__: null, es: true, it: true, 'pt-PT': true, pl: true, hu: true, bg: true };
+
+/// Ranges are known of components only: those that a style stands for.
+function intlStyleParts(copy) {
+  const { dateStyle, timeStyle } = copy;
+  if (dateStyle === undefined && timeStyle === undefined) return undefined;
+  const parts = { __proto__: null, timeZone: copy.timeZone, calendar: copy.calendar, hour12: copy.hour12, hourCycle: copy.hourCycle };
+  if (dateStyle !== undefined) {
+    parts.year = dateStyle === 'short' ? '2-digit' : 'numeric';
+    parts.month = dateStyle === 'short' ? 'numeric' : dateStyle === 'medium' ? 'short' : 'long';
+    parts.day = 'numeric';
+    if (dateStyle === 'full') parts.weekday = 'long';
+  }
+  if (timeStyle !== undefined) {
+    parts.hour = 'numeric';
+    parts.minute = '2-digit';
+    if (timeStyle !== 'short') parts.second = '2-digit';
+  }
+  return parts;
+}
+
 function intlMake(service, self, locales, options, boundary) {
   const tags = intlTags(locales, boundary), { found, known } = intlPrepare(service, tags);
-  const copy = service === 'DateTimeFormat' ? intlDateOptions(options) : intlOptions(options);
+  const isDate = service === 'DateTimeFormat', copy = isDate ? intlDateOptions(options, known) : intlOptions(options);
+  const isAuto = service === 'NumberFormat' && (copy.useGrouping === undefined || copy.useGrouping === 'auto') && copy.notation !== 'compact';
+  if (isAuto && fewGroups[stringSplit(known, '-u-')[0]]) copy.useGrouping = 'min2';
   const object = intlValue(intlAsk('make', service, service === 'Locale' ? (tags[0] ?? '') : known, copy), boundary);
-  weakMapSet(intlInner, self, { __proto__: null, service, object, tag: found === '' ? 'en-US' : found });
+  weakMapSet(intlInner, self, { __proto__: null, service, object, tag: found === '' ? 'en-US' : found, isAuto, known, ranges: isDate ? intlStyleParts(copy) : undefined });
   return self;
 }
 
@@ -169,6 +194,7 @@ function intlService(name, methods, callable) {
     const inner = intlOf(this, name, resolvedOptions);
     const options = jsonParse(intlValue(intlAsk('list', inner.object, 'resolvedOptions'), resolvedOptions));
     put(options, 'locale', inner.tag);
+    if (inner.isAuto) put(options, 'useGrouping', 'auto');
     return options;
   });
   return made;
@@ -190,7 +216,10 @@ const asTime = (value) => (value === undefined ? dateNow() : typeof value === 'n
 const textMethod = (key) => (name) => function (value, more) { return intlValue(intlAsk('call', intlOf(this, name).object, key, asNumber(value), more === undefined ? undefined : `${more}`), undefined); };
 const partsMethod = (key) => (name) => function (value, more) { return jsonParse(intlValue(intlAsk('list', intlOf(this, name).object, key, asNumber(value), more === undefined ? undefined : `${more}`), undefined)); };
 const dateMethod = (key, isList) => (name) => function (from, to) {
-  const text = intlValue(intlAsk('dates', intlOf(this, name).object, key, asTime(from), to === undefined ? undefined : +to), undefined);
+  const inner = intlOf(this, name);
+  let { object } = inner;
+  if (key !== 'formatToParts' && inner.ranges !== undefined) object = inner.ranged ??= intlValue(intlAsk('make', name, inner.known, inner.ranges), undefined);
+  const text = intlValue(intlAsk('dates', object, key, asTime(from), to === undefined ? undefined : +to), undefined);
   return isList ? jsonParse(text) : text;
 };
 function listText(list) {

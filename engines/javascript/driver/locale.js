@@ -285,3 +285,20 @@ for (const isUpper of [true, false]) {
   };
   method(String.prototype, name, changed[name]);
 }
+
+/// As the standard of Intl has it: the elements are given locales and options.
+for (const [prototype, lengthOf] of [[Array.prototype, (list) => list.length], [Object.getPrototypeOf(Uint8Array.prototype), typedArrayLength]]) {
+  const joined = {
+    toLocaleString(locales = undefined, options = undefined) {
+      if (this === undefined || this === null) throw atCaller(new NativeTypeError('cannot convert to object'), joined.toLocaleString);
+      const list = NativeObject(this), length = lengthOf(list);
+      let out = '';
+      for (let i = 0; i < length; ++i) {
+        const item = list[i];
+        out += `${i > 0 ? ',' : ''}${item === undefined || item === null ? '' : item.toLocaleString(locales, options)}`;
+      }
+      return out;
+    },
+  };
+  method(prototype, 'toLocaleString', joined.toLocaleString);
+}

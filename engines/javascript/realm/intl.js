@@ -11,8 +11,9 @@ const answer = (work) => {
 };
 
 globalThis.intl = {
-  /// Its own check, whether a locale is missing, compares with every locale there is.
-  load: (text) => answer(() => void (0, eval)(text.replaceAll('match([locale], supportedLocales, "en")', '"en"'))),
+  /// Its own check, whether a locale is missing, compares with every locale there is; and tags given here are the data's own, so
+  /// that no best fit need be looked for among all that were loaded.
+  load: (text) => answer(() => void (0, eval)(text.replaceAll('match([locale], supportedLocales, "en")', '"en"').replaceAll('r = BestFitMatcher(', 'r = LookupMatcher('))),
   setDefaultTimeZone: (zone) => answer(() => Intl.DateTimeFormat.__setDefaultTimeZone(zone)),
   make: (service, tags, options) => answer(() => new Intl[service](tags === '' ? undefined : service === 'Locale' ? tags : tags.split(' '), options)),
   call: (object, method, ...values) => answer(() => object[method](...values)),
@@ -23,5 +24,9 @@ globalThis.intl = {
   join: (object, method, text) => answer(() => object[method](JSON.parse(text))),
   joinToParts: (object, text) => answer(() => JSON.stringify(object.formatToParts(JSON.parse(text)))),
   dates: (object, method, from, to) => answer(() => { const text = object[method](new Date(from), to === undefined ? undefined : new Date(to)); return typeof text === 'string' ? text : JSON.stringify(text); }),
-  segments: (object, text) => answer(() => JSON.stringify([...object.segment(text)].map(({ segment, index, isWordLike }) => ({ segment, index, isWordLike })))),
+  /// FormatJS takes signs and blanks for words.
+  segments: (object, text) => answer(() => {
+    const isWords = object.resolvedOptions().granularity === 'word';
+    return JSON.stringify([...object.segment(text)].map(({ segment, index }) => ({ segment, index, isWordLike: isWords ? /[\p{L}\p{N}]/u.test(segment) : undefined })));
+  }),
 };
