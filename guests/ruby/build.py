@@ -40,6 +40,10 @@ LIBYAML = sources.DebianSource(
 ZLIB = sources.DebianSource(
     package="zlib", suite="trixie", file="zlib_1.3.dfsg+really1.3.1.orig.tar.gz",
     sha256="60dd315c07f616887caa029408308a018ace66e3d142726a97db164b3b8f69fb")
+# For its copy of Doug Lea's malloc.
+WASI_LIBC = sources.DebianSource(
+    package="wasi-libc", suite="bookworm", file="wasi-libc_0.0~git20220510.9886d3d.orig.tar.xz",
+    sha256="8f9b802736a856942839d32966937c389f46e9f156415a549a6675b7535e5f74")
 BINARYEN = sources.NpmPackage(
     name="binaryen", version="132.0.0", file="binaryen-132.0.0.tgz",
     sha256="6543555fb29bb92548f325c7dc18e9ab7dbb1215edda25993d1e3f71d85b8618")
@@ -59,7 +63,7 @@ GEMS_IN_C = "debug racc rbs".split()
 
 YAML_FILES = "api dumper emitter loader parser reader scanner writer".split()
 ZLIB_FILES = "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil".split()
-DRIVER = ["cell.c", "clock.c", "errors.c", "host.c", "json.c", "main.c", "text.c", "values.c"]
+DRIVER = ["cell.c", "clock.c", "errors.c", "host.c", "json.c", "main.c", "memory.c", "text.c", "values.c"]
 COMMON = ["sjlj.c", "sjlj_tag.s", "time_zone.c"]
 
 # What the library holds for other machines, for gems, or for what cannot work here.
@@ -71,8 +75,9 @@ TARGET = ["-target", "wasm32-wasi"]
 # Binaryen's asyncify knows the older form of exceptions only; it makes the newer of them in the end.
 EXCEPTIONS = ["-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=true"]
 EMULATED = ["mman", "signal", "getpid", "process-clocks"]
-# Deep recursion through C (blocks of each, sort, eval) takes this stack. Untouched pages of it cost nothing.
-STACK_BYTES = 16 << 20
+# Deep recursion through C (blocks of each, sort, eval) takes this stack. Untouched pages of it cost nothing, but count as
+# memory of the interpreter.
+STACK_BYTES = 12 << 20
 
 FEATURES = [f"--enable-{name}" for name in (
     "exception-handling", "bulk-memory", "bulk-memory-opt", "sign-ext", "mutable-globals", "nontrapping-float-to-int",
@@ -135,7 +140,7 @@ class Build:
         self.write_tools()
         # This folder may be another one the next time.
         flags = [str(flag).replace(str(HERE.parent), "guests") for flag in self.compiler_flags()]
-        libraries = [LIBYAML, ZLIB, sources.ZIG_WHEELS, flags]
+        libraries = [LIBYAML, ZLIB, WASI_LIBC, sources.ZIG_WHEELS, flags]
         self.once("libraries", libraries, self.build_libraries)
         ours = [path.read_bytes() for folder in ("patches", "wasm") for path in sorted((HERE / folder).iterdir())]
         self.once("ruby", [RUBY, ours, GEMS_IN_C], self.prepare)
@@ -198,9 +203,10 @@ class Build:
         progress(25, "building libyaml and zlib")
         for name in ("lib", "include"):
             (folder / name).mkdir(parents=True)
-        yaml, zlib = folder / "libyaml", folder / "zlib"
+        yaml, zlib, libc = folder / "libyaml", folder / "zlib", folder / "libc"
         self.fetch(LIBYAML, yaml)
         self.fetch(ZLIB, zlib)
+        self.fetch(WASI_LIBC, libc)
         defines = ["-DYAML_VERSION_MAJOR=0", "-DYAML_VERSION_MINOR=2", "-DYAML_VERSION_PATCH=5",
                    '-DYAML_VERSION_STRING="0.2.5"']
         self.archive("libyaml.a", self.compile(
@@ -212,6 +218,7 @@ class Build:
             for name in ZLIB_FILES))
         for path in (yaml / "include/yaml.h", zlib / "zlib.h", zlib / "zconf.h"):
             shutil.copy(path, self.libraries / "include")
+        shutil.copy(libc / "dlmalloc/src/malloc.c", self.libraries / "include/dlmalloc.c")
 
     def prepare(self, folder):
         self.fetch(RUBY, folder)
@@ -262,7 +269,7 @@ class Build:
         flags = ["-O2", "-Werror=implicit-function-declaration", "-Wno-unused-command-line-argument",
                  "-D_GNU_SOURCE", *emulated]
         ruby = ["-w", "-I", self.build / ".ext/include/wasm32-wasi", "-I", self.source / "include",
-                "-I", self.source, "-I", self.build]
+                "-I", self.source, "-I", self.build, "-I", self.libraries / "include"]
         objects = self.compile(
             [(HERE / "driver" / name, self.work / f"objects/driver/{name}.o", [*flags, *ruby]) for name in DRIVER] +
             [(HERE.parent / "common" / name, self.work / f"objects/common/{name}.o", flags) for name in COMMON])

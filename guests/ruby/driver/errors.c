@@ -13,7 +13,8 @@
 
 #include "driver.h"
 
-enum { kCausesMax = 10, kFramesMax = 120 };
+/* More than the host shows of an error (docs/limits.md), so that it can say how much there was. */
+enum { kCausesMax = 10, kFramesMax = 120, kMessageBytesMax = 1 << 20, kFramesBytesMax = 4 << 20 };
 
 static VALUE call_message(VALUE exception) { return rb_obj_as_string(rb_funcall(exception, rb_intern("message"), 0)); }
 static VALUE call_backtrace(VALUE exception) { return rb_get_backtrace(exception); }
@@ -47,15 +48,16 @@ struct report {
   VALUE file;
 };
 
-/* "first frame: message (Class)", then the other frames. */
+/* "first frame: message (Class)", then the other frames. Makes no object: memory may be full. */
 static void put_report(const struct report *report, VALUE exception, const struct text *name, const struct text *message) {
   struct text *const out = &report->failure->frames;
   VALUE trace = Qnil;
-  if (sw_protect(call_backtrace, exception, &trace) != kReturned || !RB_TYPE_P(trace, T_ARRAY)) trace = rb_ary_new();
+  const enum ending ending = sw_protect(call_backtrace, exception, &trace);
+  const long frames = ending == kReturned && RB_TYPE_P(trace, T_ARRAY) ? RARRAY_LEN(trace) : 0;
   long shown = 0;
   long count = 0;
-  for (long i = 0; i < RARRAY_LEN(trace); i++) count += is_shown(RARRAY_AREF(trace, i));
-  for (long i = 0; i < RARRAY_LEN(trace); i++) {
+  for (long i = 0; i < frames; i++) count += is_shown(RARRAY_AREF(trace, i));
+  for (long i = 0; i < frames; i++) {
     const VALUE frame = RARRAY_AREF(trace, i);
     if (!is_shown(frame)) continue;
     if (report->failure->line == 0) report->failure->line = line_in(frame, report->file);
@@ -93,7 +95,7 @@ static void put_causes(const struct report *report, VALUE exception) {
     for (int i = 0; i <= depth; i++) {
       if (seen[i] == cause) return;
     }
-    struct text name = {0}, message = {0};
+    struct text name = {0}, message = {.limit = kMessageBytesMax};
     put_protected(&name, class_name, cause, "Exception");
     put_protected(&message, call_message, cause, "(its message failed)");
     put_report(report, cause, &name, &message);
@@ -117,6 +119,8 @@ void sw_describe_failure(struct failure *failure, VALUE exception, VALUE file) {
     return;
   }
   const struct report report = {failure, file};
+  failure->message.limit = kMessageBytesMax;
+  failure->frames.limit = kFramesBytesMax;
   put_protected(&failure->name, class_name, exception, "Exception");
   put_protected(&failure->message, call_message, exception, "(its message failed)");
   put_report(&report, exception, &failure->name, &failure->message);

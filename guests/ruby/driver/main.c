@@ -42,6 +42,8 @@ static unsigned cells;
 static struct text answer, shown;
 static struct failure failure;
 static VALUE standard_output, standard_error, standard_input; /* as they were at boot */
+static VALUE last_exception;                                  /* what the last cell ended with, or nil */
+static VALUE no_file;                                         /* "" */
 
 void *EXPORT(sw_buffer)(size_t size) {
   if (size > buffer_room) {
@@ -266,8 +268,9 @@ static void run(struct reader *in) {
   outcome.ending = sw_protect(prepare, (VALUE)&preparation, &outcome.result);
   if (outcome.ending == kReturned) outcome.ending = sw_run_cell(&cell, &outcome.result);
   cells++;
+  last_exception = outcome.ending == kReturned ? Qnil : outcome.result;
   sw_protect(flush_streams, Qnil, &ignored);
-  send_answer(&outcome, NIL_P(cell.file) ? rb_str_new(NULL, 0) : cell.file);
+  send_answer(&outcome, NIL_P(cell.file) ? no_file : cell.file);
   sw_protect(flush_streams, Qnil, &ignored);
   sw_forget_timer();
   sw_stop_flag = 0;
@@ -292,6 +295,7 @@ void EXPORT(sw_fresh)(void) { rb_reset_random_seed(); }
 
 static VALUE run_end_blocks(VALUE unused) {
   (void)unused;
+  rb_set_errinfo(last_exception); /* $! */
   rb_ec_exec_end_proc(GET_EC());
   return Qnil;
 }
@@ -311,16 +315,20 @@ static int has_open_files(void) {
 }
 
 /* As at the end of a program: at_exit blocks in reverse order, then files are written. Returns the exit status that
- * they set, or -1. */
+ * they set, or -1: an error in one of them, which they have shown, is 1. */
 int EXPORT(sw_finish)(void) {
   RUBY_INIT_STACK;
   VALUE result, ignored;
   sw_exit_status = -1;
   sw_protect(run_end_blocks, Qnil, &result);
   const VALUE exception = rb_errinfo();
-  if (RTEST(rb_obj_is_kind_of(exception, rb_eSystemExit))) {
+  if (exception == last_exception) {
+    /* nothing of theirs */
+  } else if (RTEST(rb_obj_is_kind_of(exception, rb_eSystemExit))) {
     const VALUE status = rb_attr_get(exception, rb_intern("status"));
     if (FIXNUM_P(status)) sw_exit_status = FIX2INT(status) & 0xFF;
+  } else if (!NIL_P(exception)) {
+    sw_exit_status = 1;
   }
   rb_set_errinfo(Qnil);
   sw_protect(flush_streams, Qnil, &ignored);
@@ -340,6 +348,10 @@ static VALUE set_up(VALUE unused) {
   rb_gc_register_mark_object(standard_input);
   rb_gc_register_mark_object(standard_output);
   rb_gc_register_mark_object(standard_error);
+  last_exception = Qnil;
+  rb_gc_register_address(&last_exception);
+  no_file = rb_str_new(NULL, 0);
+  rb_gc_register_mark_object(no_file);
   /* What is printed is out at once: it may be the last thing before a limit, and the two streams stay in order. */
   rb_funcall(rb_stdout, rb_intern("sync="), 1, Qtrue);
   rb_funcall(rb_stderr, rb_intern("sync="), 1, Qtrue);
@@ -384,6 +396,7 @@ int EXPORT(sw_boot)(size_t size) {
 void EXPORT(sw_settle)(void) {
   RUBY_INIT_STACK;
   cells = 0;
+  last_exception = Qnil;
   (void)chdir("/workspace");
   rb_gc_start();
   rb_gc_start();

@@ -132,7 +132,7 @@ TEST(Ruby, GarbageCollectionUnderStressFindsWhatIsInUse) {
 TEST(Ruby, MemoryAfterBootIsSmall) {
   on_guest_thread([] {
     Cells cells;
-    EXPECT_LE(cells.run("1").usage.memory_bytes, std::uint64_t{40} << 20);
+    EXPECT_LE(cells.run("1").usage.memory_bytes, 32'000'000u);
   });
 }
 
