@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
+#include <cctype>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -80,6 +82,33 @@ std::vector<std::string> names_of(const std::string& path) {
   return names;
 }
 
+std::string file_url(std::string_view path) {
+  constexpr std::string_view kPlain = "/-._~!$&'()*+,;=:@";
+  std::string url = "file://";
+  for (const char c : path) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos) {
+      url += c;
+    } else {
+      url += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return url;
+}
+
+/// `import.meta` is an empty object of the engine: modules that use it begin by filling it, on the line of their
+/// first.
+std::string with_meta(std::string_view path, std::string source) {
+  if (source.find("import.meta") == std::string::npos) return source;
+  const std::string fill =
+      fmt::format("import.meta.url = {}; import.meta.filename = {}; import.meta.dirname = {};",
+                  boost::json::serialize(boost::json::string(file_url(path))),
+                  boost::json::serialize(boost::json::string(path)),
+                  boost::json::serialize(boost::json::string(folder_of(path))));
+  const std::size_t line_end = source.starts_with("#!") ? std::min(source.find('\n'), source.size() - 1) + 1 : 0;
+  source.insert(line_end, fill);
+  return source;
+}
+
 }  // namespace
 
 Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t base, std::uint32_t name) {
@@ -132,7 +161,9 @@ Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, st
         SW_CHECK_OK(guest.throw_module_error(fmt::format("{}:{}: {}", path, stripped.line, stripped.text)));
         return std::uint32_t{0};
       }
-      source = std::move(stripped.text);
+      source = with_meta(path, std::move(stripped.text));
+    } else {
+      source = with_meta(path, std::move(source));
     }
   }
   if (!guest.memory().store(length, static_cast<std::uint32_t>(source.size()))) {
