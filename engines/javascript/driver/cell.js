@@ -64,9 +64,10 @@ function showValue(value, asText) {
   return `t${inspect(value, lineOptions)}`;
 }
 
-/// What import() fails with.
+/// What import() fails with; modules of Node that cannot be here have their reason.
 function moduleError(message) {
-  const error = new NativeError(message);
+  const name = regexpExec(/^Cannot find module '([^']*)'/, message)?.[1], reason = name === undefined ? undefined : missingModules[builtinName(name)];
+  const error = new NativeError(reason === undefined ? message : `Cannot find module '${name}': ${reason}`);
   put(error, 'code', 'ERR_MODULE_NOT_FOUND');
   return error;
 }
