@@ -287,7 +287,12 @@ for (const isUpper of [true, false]) {
 }
 
 /// As the standard of Intl has it: the elements are given locales and options.
-for (const [prototype, lengthOf] of [[Array.prototype, (list) => list.length], [Object.getPrototypeOf(Uint8Array.prototype), typedArrayLength]]) {
+const typedArrayKeys = typedArrayPrototype.keys;
+function checkedLength(array) {
+  reflectApply(typedArrayKeys, array, []);  // refuses what is no typed array or has lost its buffer
+  return typedArrayLength(array);
+}
+for (const [prototype, lengthOf] of [[Array.prototype, (list) => list.length], [typedArrayPrototype, checkedLength]]) {
   const joined = {
     toLocaleString(locales = undefined, options = undefined) {
       if (this === undefined || this === null) throw atCaller(new NativeTypeError('cannot convert to object'), joined.toLocaleString);
