@@ -101,7 +101,6 @@ TEST(JavaScriptTimeZone, ChangesComeToTheSecond) {
 }
 
 TEST(JavaScriptTimeZone, NamesOfTheDatabase) {
-  if (!std::filesystem::exists("/usr/share/zoneinfo/Europe/Berlin")) GTEST_SKIP() << "no time zone database here";
   EXPECT_EQ(offset("Europe/Berlin", kJanuary2024), 3600);
   EXPECT_EQ(offset(":Europe/Berlin", kJuly2024), 7200);
   EXPECT_EQ(offset("Europe/Berlin", std::int64_t{2540000000}), 7200);   // June 2050, by the rule
