@@ -98,6 +98,27 @@ TEST(Utf8, FindsTheFirstInvalidByte) {
   EXPECT_EQ(first_invalid_utf8("x\xe4\xb8"), 1u);  // cut short
 }
 
+TEST(Utf8, PiecesOfWholeSequencesAreRepairedAsTheTextIs) {
+  // Every text of six bytes that matter: leads of each length, bytes that continue, ASCII.
+  constexpr std::string_view kBytes = "a\x80\xbf\xc3\xe4\xf0\xff";
+  std::string text(6, '\0');
+  for (std::size_t number = 0; number < 7 * 7 * 7 * 7 * 7 * 7; ++number) {
+    for (std::size_t i = 0, rest = number; i < 6; ++i, rest /= 7) text[i] = kBytes[rest % 7];
+    const std::size_t cut = whole_utf8_sequences(text, 4);
+    ASSERT_GE(cut, 1u);
+    ASSERT_LE(cut, 4u);
+    ASSERT_EQ(to_valid_utf8(text.substr(0, cut)) + to_valid_utf8(text.substr(cut)), to_valid_utf8(text)) << number;
+  }
+  EXPECT_EQ(whole_utf8_sequences("abc", 4), 3u);
+}
+
+TEST(Utf8, AsciiBeforeAndAfterOtherTextIsKept) {
+  const std::string ascii(37, 'x');
+  EXPECT_EQ(to_valid_utf8(ascii + "é" + ascii), ascii + "é" + ascii);
+  EXPECT_EQ(to_valid_utf8(ascii + "\xff" + ascii), ascii + "\uFFFD" + ascii);
+  EXPECT_EQ(first_invalid_utf8(ascii + "é" + ascii + "\xff"), 2 * ascii.size() + 2);
+}
+
 TEST(Utf8, ReplacesEachMaximalInvalidPart) {
   EXPECT_EQ(to_valid_utf8("caf\xe9\n"), "caf\uFFFD\n");
   EXPECT_EQ(to_valid_utf8("\xff\xfe"), "\uFFFD\uFFFD");
