@@ -166,7 +166,16 @@ std::uint64_t Instance::memory_bytes_max() const { return state_->slot ? state_-
 void Instance::set_memory_bytes_max(std::uint64_t bytes) {
   if (state_->slot) state_->slot->set_bytes_max(bytes);
 }
+Result<void> Instance::charge(std::uint64_t bytes) {
+  return state_->slot ? state_->slot->charge(bytes) : Result<void>();
+}
 std::uint64_t Instance::refused_growths() const { return state_->slot ? state_->slot->refused_growths() : 0; }
+
+HostMemoryScope::HostMemoryScope(Instance& instance)
+    : slot_(instance.state_->slot), charged_before_(slot_ ? slot_->charged() : 0) {}
+HostMemoryScope::~HostMemoryScope() {
+  if (slot_) slot_->uncharge_to(charged_before_);
+}
 
 Result<void> Instance::grow_memory_to(std::uint64_t bytes) {
   wasmtime_extern_t item;

@@ -71,6 +71,7 @@ Linker& Linker::operator=(Linker&&) noexcept = default;
 
 Result<void> Linker::define_raw(std::string_view module, std::string_view name, const Signature& signature,
                                 HostFunction function) {
+  definitions_.push_back({std::string(module), std::string(name), signature});
   const TypePtr type = to_wasm(signature);
   // Wasmtime owns the function from here on, also when the definition fails.
   auto owned = std::make_unique<HostFunction>(std::move(function));

@@ -109,10 +109,7 @@ Slot::~Slot() {
 }
 
 Result<void> Slot::grow(std::size_t new_size) {
-  if (new_size > bytes_max_ || new_size > reserved_) {
-    ++refused_growths_;
-    return Error{ErrorCode::kLimitExceeded, fmt::format("memory limit of {} bytes", bytes_max_), 0};
-  }
+  if (new_size > bytes_max_ - std::min(bytes_max_, charged_) || new_size > reserved_) return refuse();
   const std::size_t old_size = size();
   if (new_size <= old_size) return {};
   if (::mprotect(base_ + old_size, new_size - old_size, PROT_READ | PROT_WRITE) != 0) {
@@ -120,6 +117,18 @@ Result<void> Slot::grow(std::size_t new_size) {
   }
   size_ = new_size;
   return {};
+}
+
+Result<void> Slot::charge(std::uint64_t bytes) {
+  const std::uint64_t taken = size() + charged_;
+  if (bytes > bytes_max_ - std::min(bytes_max_, taken)) return refuse();
+  charged_ += bytes;
+  return {};
+}
+
+Error Slot::refuse() {
+  ++refused_growths_;
+  return Error{ErrorCode::kLimitExceeded, fmt::format("memory limit of {} bytes", bytes_max_), 0};
 }
 
 Result<void> Slot::shrink() {
@@ -148,6 +157,7 @@ Result<std::size_t> Slot::drop_all(std::size_t touched) {
 Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<ByteRange>& scratch) {
   allow_access();
   refused_growths_ = 0;
+  charged_ = 0;
   SW_CHECK_OK(shrink());
   const BytesView original = image();
   SW_CHECK_OK(scanner.scan(memory(), original, scratch));

@@ -42,6 +42,11 @@ class Slot {
 
   Result<void> grow(std::size_t new_size);
 
+  /// Counts memory elsewhere as part of this one, until `uncharge_to` says that only so much is left of it.
+  Result<void> charge(std::uint64_t bytes);
+  std::uint64_t charged() const { return charged_; }
+  void uncharge_to(std::uint64_t bytes) { charged_ = bytes; }
+
   /// Puts every written page back to the image and the size back to what it was at rest. Returns the number
   /// of pages that differed.
   ///
@@ -63,6 +68,7 @@ class Slot {
  private:
   Slot() = default;
   Result<void> shrink();
+  Error refuse();
   /// Gives pages of the image part back to the kernel: reading them shows the image again.
   Result<void> drop(std::size_t begin, std::size_t end);
   /// Maps the image anew. Returns `touched`.
@@ -76,6 +82,7 @@ class Slot {
   std::size_t size_at_rest_ = 0;
   std::atomic<std::size_t> size_ = 0;  // atomic: block_access reads it from another thread
   std::uint64_t bytes_max_ = 0;
+  std::uint64_t charged_ = 0;
   std::uint64_t refused_growths_ = 0;
   /// By page: 0 when it was not ours at the last reset, otherwise how many more resets without a change it stays.
   std::vector<std::uint8_t> heat_;

@@ -246,6 +246,31 @@ TEST(Instance, GrowthPastTheLimitIsRefusedNotFatal) {
   });
 }
 
+TEST(Instance, HostMemoryCountsAgainstTheLimitUntilItsScopeEnds) {
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter, {.memory_bytes_max = 4 * 65536});  // of which it has two
+    const auto grow = find<std::int32_t(std::int32_t)>(*guest, "grow");
+    {
+      const HostMemoryScope scope(*guest->instance);
+      ASSERT_TRUE(guest->instance->charge(65536).ok());
+      {
+        const HostMemoryScope inner(*guest->instance);
+        ASSERT_TRUE(guest->instance->charge(65536).ok());
+        EXPECT_EQ(guest->instance->charge(1).error().code, ErrorCode::kLimitExceeded);
+        EXPECT_EQ(guest->instance->charge(UINT64_MAX).error().code, ErrorCode::kLimitExceeded);
+        EXPECT_EQ(guest->instance->call(grow, 1).value(), -1);
+        EXPECT_EQ(guest->instance->refused_growths(), 3u);
+      }
+      EXPECT_EQ(guest->instance->call(grow, 2).value(), -1);
+      EXPECT_EQ(guest->instance->call(grow, 1).value(), 2);
+    }
+    EXPECT_EQ(guest->instance->call(grow, 1).value(), 3);
+    // A limit that is set lower than what there is leaves no room.
+    guest->instance->set_memory_bytes_max(65536);
+    EXPECT_EQ(guest->instance->charge(1).error().code, ErrorCode::kLimitExceeded);
+  });
+}
+
 TEST(Instance, HostGrowsMemoryTheGuestsWay) {
   on_guest_thread([] {
     auto guest = make_guest(kCounter);

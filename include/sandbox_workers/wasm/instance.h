@@ -99,6 +99,9 @@ class Instance {
   void set_memory_bytes_max(std::uint64_t bytes);
   /// Grows the memory to `bytes` (rounded up to Wasm pages) the way memory.grow does.
   Result<void> grow_memory_to(std::uint64_t bytes);
+  /// Counts memory of the host's, taken in proportion to what the guest gave it, as the guest's own, for as long
+  /// as the innermost HostMemoryScope. Errors: kLimitExceeded, which counts as a refused growth.
+  Result<void> charge(std::uint64_t bytes);
   /// How often growth was refused because of memory_bytes_max since the last reset.
   std::uint64_t refused_growths() const;
 
@@ -157,6 +160,7 @@ class Instance {
 
  private:
   friend class InstancePre;
+  friend class HostMemoryScope;
   explicit Instance(std::unique_ptr<State> state);
 
   Result<void> start(const InstanceLimits& limits);
@@ -176,6 +180,19 @@ class Instance {
 
   std::unique_ptr<State> state_;
   bool poisoned_ = false;
+};
+
+/// What Instance::charge counted since this was made is given back when it ends.
+class HostMemoryScope {
+ public:
+  explicit HostMemoryScope(Instance& instance);
+  ~HostMemoryScope();
+  HostMemoryScope(const HostMemoryScope&) = delete;
+  HostMemoryScope& operator=(const HostMemoryScope&) = delete;
+
+ private:
+  Slot* slot_;
+  std::uint64_t charged_before_;
 };
 
 }  // namespace sw::wasm

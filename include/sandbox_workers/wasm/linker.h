@@ -154,6 +154,14 @@ class Linker {
     return define_typed(module, name, std::function(std::move(function)));
   }
 
+  /// All that were defined, for tests that go through them.
+  struct Definition {
+    std::string module;
+    std::string name;
+    Signature signature;
+  };
+  const std::vector<Definition>& definitions() const { return definitions_; }
+
   /// Gives every function import of `module` that is still missing a stub which traps when called,
   /// naming the import.
   Result<void> define_missing_as_traps(const Module& module);
@@ -173,6 +181,7 @@ class Linker {
   }
 
   std::unique_ptr<State> state_;
+  std::vector<Definition> definitions_;
 };
 
 }  // namespace sw::wasm
