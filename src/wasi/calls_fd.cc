@@ -92,12 +92,12 @@ Errno fd_advise(Wasi& wasi, const Memory&, u32 fd, u64 offset, u64 length, u32 a
   return advice <= 5 && fits ? Errno::kSuccess : Errno::kInval;
 }
 
-Errno fd_allocate(Wasi& wasi, const Memory&, u32 fd, u64 offset, u64 length) {
+Result<Errno> fd_allocate(Wasi& wasi, const Memory&, u32 fd, u64 offset, u64 length) {
   SW_WASI_TRY(OpenFile* const file, regular_file(wasi, fd, rights::kFdAllocate));
   if (length == 0 || offset > INT64_MAX) return Errno::kInval;
   if (length > INT64_MAX - offset) return Errno::kFbig;
   if (offset + length <= file->at.node->size()) return Errno::kSuccess;
-  return file->at.tree->resize(*file->at.node, offset + length, wasi.files().now_ns());
+  return resize_file(wasi, file->at, offset + length);
 }
 
 Errno fd_close(Wasi& wasi, const Memory&, u32 fd) { return wasi.descriptors().close(fd); }
@@ -139,10 +139,10 @@ Errno fd_filestat_get(Wasi& wasi, const Memory& memory, u32 fd, u32 result) {
   return memory.store(result, guest_filestat(stat)) ? Errno::kSuccess : Errno::kFault;
 }
 
-Errno fd_filestat_set_size(Wasi& wasi, const Memory&, u32 fd, u64 size) {
+Result<Errno> fd_filestat_set_size(Wasi& wasi, const Memory&, u32 fd, u64 size) {
   SW_WASI_TRY(OpenFile* const file, regular_file(wasi, fd, rights::kFdFilestatSetSize));
   if (size > INT64_MAX) return Errno::kInval;
-  return file->at.tree->resize(*file->at.node, size, wasi.files().now_ns());
+  return resize_file(wasi, file->at, size);
 }
 
 Errno fd_filestat_set_times(Wasi& wasi, const Memory&, u32 fd, u64 accessed, u64 modified, u32 flags) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/wasi/random.h"
 #include "wasi/calls_support.h"
 
@@ -40,9 +41,12 @@ Result<ErrnoOr<std::size_t>> read_device(Wasi& wasi, Device device, std::span<st
   using Answer = ErrnoOr<std::size_t>;
   switch (device) {
     case Device::kStdin: return read_input(wasi, to);
-    case Device::kZero: std::fill(to.begin(), to.end(), std::byte{0}); return Answer(to.size());
+    case Device::kZero:
+      SW_CHECK_OK(in_pieces(wasi.run().cancellation, to,
+                            [](std::span<std::byte> piece) { std::ranges::fill(piece, std::byte{0}); }));
+      return Answer(to.size());
     case Device::kRandom: {
-      const Errno filled = fill_random(to);
+      SW_TRY(const Errno filled, fill_random(to, wasi.run().cancellation));
       return filled == Errno::kSuccess ? Answer(to.size()) : Answer(filled);
     }
     case Device::kNull: return Answer(std::size_t{0});
@@ -56,6 +60,7 @@ Result<ErrnoOr<std::size_t>> write_stream(Wasi& wasi, Stream stream, const Buffe
   std::size_t total = 0;
   const auto flush = [&]() -> Result<Errno> {
     if (block.empty()) return Errno::kSuccess;
+    SW_CHECK_OK(look_at_stop(wasi.run().cancellation));
     SW_TRY(const Errno written, wasi.write_output(stream, block));
     if (written == Errno::kSuccess) total += block.size();
     block.clear();
@@ -88,28 +93,52 @@ Result<ErrnoOr<std::size_t>> write_device(Wasi& wasi, Device device, const Buffe
   return ErrnoOr<std::size_t>(total);
 }
 
-ErrnoOr<std::size_t> read_file(Wasi& wasi, OpenFile& file, u64 offset, const Buffers& to) {
-  std::size_t total = 0;
-  for (const auto buffer : to) {
-    SW_WASI_TRY(const std::size_t got, file.at.node->content.read(offset + total, buffer));
-    total += got;
-    if (got < buffer.size()) break;
+/// Moves the buffers' bytes piece by piece. `step` moves one piece, which comes after `done` bytes, and answers
+/// how much of it. Ends where a step falls short; an errno is answered only if nothing was moved.
+template <class Step>
+Result<ErrnoOr<std::size_t>> move_pieces(const Wasi& wasi, const Buffers& buffers, Step step) {
+  std::size_t done = 0;
+  Errno failed = Errno::kSuccess;
+  bool whole = true;
+  for (const auto buffer : buffers) {
+    SW_CHECK_OK(in_pieces(wasi.run().cancellation, buffer, [&](std::span<std::byte> piece) -> Result<bool> {
+      const ErrnoOr<std::size_t> moved = step(piece, done);
+      if (!moved.ok()) failed = moved.error();
+      else done += *moved;
+      whole = moved.ok() && *moved == piece.size();
+      return whole;
+    }));
+    if (!whole) break;
   }
+  return failed != Errno::kSuccess && done == 0 ? ErrnoOr<std::size_t>(failed) : ErrnoOr<std::size_t>(done);
+}
+
+Result<ErrnoOr<std::size_t>> read_file(Wasi& wasi, OpenFile& file, u64 offset, const Buffers& to) {
+  auto read = move_pieces(wasi, to, [&](std::span<std::byte> piece, u64 done) {
+    return file.at.node->content.read(offset + done, piece);
+  });
   Timestamps& times = file.at.node->times;
   // As file systems mounted with relatime do: the first read after a change is recorded.
   if (!file.at.tree->read_only() && times.accessed <= times.modified) times.accessed = wasi.files().now_ns();
-  return total;
+  return read;
 }
 
-ErrnoOr<std::size_t> write_file(Wasi& wasi, OpenFile& file, u64 offset, const Buffers& from) {
-  std::size_t total = 0;
-  for (const auto buffer : from) {
-    const auto written = file.at.tree->write(*file.at.node, offset + total, buffer, wasi.files().now_ns());
-    if (!written.ok()) return total != 0 ? ErrnoOr<std::size_t>(total) : written.error();
-    total += *written;
-    if (*written < buffer.size()) break;
+Result<ErrnoOr<std::size_t>> write_file(Wasi& wasi, OpenFile& file, u64 offset, const Buffers& from) {
+  Tree& tree = *file.at.tree;
+  const bool leaves_hole =
+      offset > file.at.node->size() && std::ranges::any_of(from, [](auto b) { return !b.empty(); });
+  if (leaves_hole) {
+    // No hole if nothing can be written after it.
+    if (const Errno full = tree.reserve(*file.at.node, offset + 1); full != Errno::kSuccess) {
+      return ErrnoOr<std::size_t>(full);
+    }
+    SW_TRY(const Errno filled, resize_file(wasi, file.at, offset));
+    if (filled != Errno::kSuccess) return ErrnoOr<std::size_t>(filled);
   }
-  return total;
+  const u64 now = wasi.files().now_ns();
+  return move_pieces(wasi, from, [&](std::span<std::byte> piece, u64 done) {
+    return tree.write(*file.at.node, offset + done, piece, now);
+  });
 }
 
 /// Where a transfer takes place: at the file's own position, which then moves, or at a given one.
@@ -118,7 +147,7 @@ using Offset = std::optional<u64>;
 Result<ErrnoOr<std::size_t>> read_any(Wasi& wasi, OpenFile& file, const Buffers& to, Offset offset) {
   using Answer = ErrnoOr<std::size_t>;
   if (file.type() == FileType::kRegularFile) {
-    auto got = read_file(wasi, file, offset.value_or(file.position), to);
+    SW_TRY(const auto got, read_file(wasi, file, offset.value_or(file.position), to));
     if (got.ok() && !offset) file.position += *got;
     return got;
   }
@@ -134,7 +163,7 @@ Result<ErrnoOr<std::size_t>> write_any(Wasi& wasi, OpenFile& file, const Buffers
   const bool appends = (file.flags & fdflags::kAppend) != 0;
   // Linux's pwrite appends too when the file was opened to append.
   const u64 start = appends ? file.at.node->size() : offset.value_or(file.position);
-  auto written = write_file(wasi, file, start, from);
+  SW_TRY(const auto written, write_file(wasi, file, start, from));
   if (written.ok() && !offset) file.position = start + *written;
   return written;
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 
+#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/wasi/random.h"
 #include "wasi/calls_support.h"
 
@@ -28,6 +29,15 @@ Errno fill_random(std::span<std::byte> to) {
     to = to.subspan(static_cast<std::size_t>(got));
   }
   return Errno::kSuccess;
+}
+
+Result<Errno> fill_random(std::span<std::byte> to, const Cancellation* cancellation) {
+  Errno filled = Errno::kSuccess;
+  SW_CHECK_OK(in_pieces(cancellation, to, [&](std::span<std::byte> piece) -> Result<bool> {
+    filled = fill_random(piece);
+    return filled == Errno::kSuccess;
+  }));
+  return filled;
 }
 
 namespace calls {
@@ -85,9 +95,9 @@ Errno environ_sizes_get(Wasi& wasi, const Memory& memory, u32 count, u32 bytes) 
   return put_sizes(wasi.run().env, memory, count, bytes);
 }
 
-Errno random_get(Wasi&, const Memory& memory, u32 buffer, u32 length) {
+Result<Errno> random_get(Wasi& wasi, const Memory& memory, u32 buffer, u32 length) {
   const auto to = memory.range(buffer, length);
-  return to ? fill_random(*to) : Errno::kFault;
+  return to ? fill_random(*to, wasi.run().cancellation) : Errno::kFault;
 }
 
 Errno sched_yield(Wasi&, const Memory&) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sandbox_workers/base/pieces.h"
+
 namespace sw::wasi::calls {
 
 GuestFilestat guest_filestat(const Stat& stat) {
@@ -58,6 +60,18 @@ ErrnoOr<std::vector<std::span<std::byte>>> guest_buffers(const Memory& memory, u
     left -= buffers.back().size();
   }
   return buffers;
+}
+
+Result<Errno> resize_file(Wasi& wasi, const NodeRef& file, u64 size) {
+  Tree& tree = *file.tree;
+  const u64 now = wasi.files().now_ns();
+  SW_WASI_CHECK(tree.reserve(*file.node, size));
+  for (u64 at = file.node->size(); at < size;) {
+    SW_CHECK_OK(look_at_stop(wasi.run().cancellation));
+    at = std::min(at + kPieceBytes, size);
+    SW_WASI_CHECK(tree.resize(*file.node, at, now));
+  }
+  return tree.resize(*file.node, size, now);
 }
 
 ErrnoOr<Follow> lookup_flag(u32 flags) {

@@ -44,6 +44,9 @@ inline constexpr u64 kTransferMax = 0x7FFF'F000;
 inline constexpr u32 kBuffersMax = 1024;
 ErrnoOr<std::vector<std::span<std::byte>>> guest_buffers(const Memory& memory, u32 iovs, u32 count);
 
+/// Sets a regular file's size. What is new of it is filled with zeros piece by piece.
+Result<Errno> resize_file(Wasi& wasi, const NodeRef& file, u64 size);
+
 /// kSymlinkFollow is the only lookup flag.
 ErrnoOr<Follow> lookup_flag(u32 flags);
 /// Times as the four fstflags ask for. kInval for both "set" and "now".

@@ -121,6 +121,11 @@ Errno FileContent::resize(std::uint64_t size) {
   });
 }
 
+Errno FileContent::reserve(std::uint64_t size) {
+  SW_WASI_CHECK(make_own(UINT64_MAX));
+  return allocating([&] { own_->reserve(static_cast<std::size_t>(size)); });
+}
+
 void FileContent::borrow(SharedBytes bytes) {
   ++version_;
   own_ = nullptr;

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/wasi/calls.h"
 #include "sandbox_workers/wasi/wasi.h"
 
@@ -16,20 +17,14 @@ namespace {
 
 constexpr std::string_view kModule = "wasi_snapshot_preview1";
 
-/// Every call is a place where a cancelled run ends.
-Result<void> check_cancelled(const Wasi& wasi) {
-  const Cancellation* const cancellation = wasi.run().cancellation;
-  if (cancellation && cancellation->cancelled()) return Error{ErrorCode::kGuestStopped, "cancelled", 0};
-  return {};
-}
-
 template <class R, class... A>
 Result<void> define(wasm::Linker& linker, GetWasi get, std::string_view name,
                     R (*function)(Wasi&, const wasm::MemoryView&, A...)) {
   return linker.define(kModule, name,
                        [get, function](wasm::Caller& caller, A... arguments) -> Result<std::uint32_t> {
                          Wasi& wasi = get(caller.host());
-                         SW_CHECK_OK(check_cancelled(wasi));
+                         // Every call is a place where a cancelled run ends.
+                         SW_CHECK_OK(look_at_stop(wasi.run().cancellation));
                          if constexpr (std::is_same_v<R, Errno>) {
                            return static_cast<std::uint32_t>(function(wasi, caller.memory(), arguments...));
                          } else {

@@ -234,15 +234,24 @@ ErrnoOr<std::size_t> Tree::write(Node& file, std::uint64_t offset, BytesView byt
   return bytes.size();
 }
 
+Errno Tree::room_for_size(const Node& file, std::uint64_t size) const {
+  const std::uint64_t old_size = file.content.size();
+  if (size <= old_size) return Errno::kSuccess;
+  if (size > limits_.file_bytes_max) return Errno::kFbig;
+  const std::uint64_t free = limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes);
+  return size - old_size <= free ? Errno::kSuccess : Errno::kNospc;
+}
+
+Errno Tree::reserve(Node& file, std::uint64_t size) {
+  SW_WASI_CHECK(writable());
+  SW_WASI_CHECK(room_for_size(file, size));
+  return size > file.content.size() ? file.content.reserve(size) : Errno::kSuccess;
+}
+
 Errno Tree::resize(Node& file, std::uint64_t size, std::uint64_t now_ns) {
   SW_WASI_CHECK(writable());
+  SW_WASI_CHECK(room_for_size(file, size));
   const std::uint64_t old_size = file.content.size();
-  if (size > old_size) {
-    if (size > limits_.file_bytes_max) return Errno::kFbig;
-    if (size - old_size > limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes)) {
-      return Errno::kNospc;
-    }
-  }
   SW_WASI_CHECK(file.content.resize(size));
   usage_.bytes = usage_.bytes - old_size + size;
   file.times.modified = file.times.changed = now_ns;

@@ -23,7 +23,7 @@ Errno args_get(Wasi& wasi, const Memory& memory, u32 pointers, u32 texts);
 Errno args_sizes_get(Wasi& wasi, const Memory& memory, u32 count, u32 bytes);
 Errno environ_get(Wasi& wasi, const Memory& memory, u32 pointers, u32 texts);
 Errno environ_sizes_get(Wasi& wasi, const Memory& memory, u32 count, u32 bytes);
-Errno random_get(Wasi& wasi, const Memory& memory, u32 buffer, u32 length);
+Result<Errno> random_get(Wasi& wasi, const Memory& memory, u32 buffer, u32 length);
 Errno sched_yield(Wasi& wasi, const Memory& memory);
 Errno proc_raise(Wasi& wasi, const Memory& memory, u32 signal);
 Errno sock_accept(Wasi& wasi, const Memory& memory, u32 fd, u32 flags, u32 result);
@@ -36,14 +36,14 @@ Errno clock_time_get(Wasi& wasi, const Memory& memory, u32 clock, u64 precision,
 Result<Errno> poll_oneoff(Wasi& wasi, const Memory& memory, u32 subscriptions, u32 events, u32 count, u32 result);
 
 Errno fd_advise(Wasi& wasi, const Memory& memory, u32 fd, u64 offset, u64 length, u32 advice);
-Errno fd_allocate(Wasi& wasi, const Memory& memory, u32 fd, u64 offset, u64 length);
+Result<Errno> fd_allocate(Wasi& wasi, const Memory& memory, u32 fd, u64 offset, u64 length);
 Errno fd_close(Wasi& wasi, const Memory& memory, u32 fd);
 Errno fd_datasync(Wasi& wasi, const Memory& memory, u32 fd);
 Errno fd_fdstat_get(Wasi& wasi, const Memory& memory, u32 fd, u32 result);
 Errno fd_fdstat_set_flags(Wasi& wasi, const Memory& memory, u32 fd, u32 flags);
 Errno fd_fdstat_set_rights(Wasi& wasi, const Memory& memory, u32 fd, u64 base, u64 inheriting);
 Errno fd_filestat_get(Wasi& wasi, const Memory& memory, u32 fd, u32 result);
-Errno fd_filestat_set_size(Wasi& wasi, const Memory& memory, u32 fd, u64 size);
+Result<Errno> fd_filestat_set_size(Wasi& wasi, const Memory& memory, u32 fd, u64 size);
 Errno fd_filestat_set_times(Wasi& wasi, const Memory& memory, u32 fd, u64 accessed, u64 modified, u32 flags);
 Result<Errno> fd_pread(Wasi& wasi, const Memory& memory, u32 fd, u32 iovs, u32 count, u64 offset, u32 result);
 Errno fd_prestat_get(Wasi& wasi, const Memory& memory, u32 fd, u32 result);

@@ -58,6 +58,8 @@ class FileContent {
   /// Grows as needed; a gap reads as zeros. kNomem when the host has no memory left.
   Errno write(std::uint64_t offset, BytesView bytes);
   Errno resize(std::uint64_t size);
+  /// Makes room for `size` bytes, so that they are not moved when they come.
+  Errno reserve(std::uint64_t size);
 
   void borrow(SharedBytes bytes);
   void borrow(std::shared_ptr<LazyBytes> lazy);

@@ -66,6 +66,8 @@ class Tree {
   /// Writes what the limits leave room for; an error only if that is nothing.
   ErrnoOr<std::size_t> write(Node& file, std::uint64_t offset, BytesView bytes, std::uint64_t now_ns);
   Errno resize(Node& file, std::uint64_t size, std::uint64_t now_ns);
+  /// Is there room for the file to have this size? Then it can grow to it without being moved.
+  Errno reserve(Node& file, std::uint64_t size);
   /// Replaces a file's content by bytes that are shared with others until it is written to.
   Errno set_content(Node& file, SharedBytes bytes, std::uint64_t now_ns);
   /// By bytes that become the file's own.
@@ -82,6 +84,7 @@ class Tree {
   friend class LayoutBuilder;
   Errno writable() const;
   Errno room_for_entry() const;
+  Errno room_for_size(const Node& file, std::uint64_t size) const;
   Errno replace_content(Node& file, std::uint64_t size, std::uint64_t now_ns);
   Errno room_for_depth(const Node& directory, std::uint32_t levels) const;
   std::shared_ptr<Node> make_node(FileType type, std::uint64_t now_ns);
