@@ -101,7 +101,7 @@ inline std::string guest_wat() {
     exports += "(func (export \"" + name + "\") (result i32) (call $" + name + loads + ")" +
                (returns ? "" : " (unreachable)") + ")\n";
   }
-  return "(module\n" + imports + "(memory (export \"memory\") 1 1)\n" + exports + ")";
+  return "(module\n" + imports + "(memory (export \"memory\") 1)\n" + exports + ")";
 }
 
 class GuestTest : public ::testing::Test {

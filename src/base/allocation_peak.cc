@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "base/allocation_peak.h"
+
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::size_t> allocated{0};
+std::atomic<std::size_t> peak{0};
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  void* const made = std::malloc(size == 0 ? 1 : size);
+  if (made == nullptr) throw std::bad_alloc();
+  const std::size_t now = allocated.fetch_add(::malloc_usable_size(made)) + ::malloc_usable_size(made);
+  for (std::size_t seen = peak; now > seen && !peak.compare_exchange_weak(seen, now);) {
+  }
+  return made;
+}
+
+void operator delete(void* pointer) noexcept {
+  if (pointer != nullptr) allocated -= ::malloc_usable_size(pointer);
+  std::free(pointer);
+}
+void operator delete(void* pointer, std::size_t /*size*/) noexcept { operator delete(pointer); }
+
+namespace sw {
+
+std::size_t allocation_peak(const std::function<void()>& work) {
+  const std::size_t before = allocated;
+  peak = before;
+  work();
+  return peak - before;
+}
+
+}  // namespace sw
