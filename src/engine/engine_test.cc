@@ -399,7 +399,15 @@ class ToyGuest final : public Guest {
   using Guest::Guest;
   Result<void> boot(BakeFacts&) override { return {}; }
   Result<void> bind(const BakeFacts&) override { return {}; }
+  Result<void> after_restore() override {
+    if (renew.empty()) return {};
+    SW_TRY(const auto function, instance().function<std::int32_t()>(renew));
+    SW_TRY(const std::int32_t result, instance().call(function));
+    (void)result;
+    return {};
+  }
   Result<Reply> evaluate(const RunRequest& request, std::string_view) override {
+    SW_CHECK_OK(instance().charge(takes));
     SW_TRY(const auto function, instance().function<std::int32_t()>(request.code));
     SW_TRY(const std::int32_t result, instance().call(function));
     Reply reply;
@@ -415,6 +423,9 @@ class ToyGuest final : public Guest {
     instance().while_running([](wasm::MemoryView memory) { (void)memory.store<std::uint32_t>(8, 1); });
   }
   bool is_out_of_memory(const GuestError& error) const override { return error.name == "MemoryError"; }
+
+  std::uint64_t takes = 0;  // of the host's memory, for a cell
+  std::string renew;        // the export that is called after a restore; none if empty
 };
 
 struct SessionTest : ::testing::Test {
@@ -434,8 +445,9 @@ struct SessionTest : ::testing::Test {
               .value();
   }
 
-  std::unique_ptr<Session> start() {
+  std::unique_ptr<Session> start(std::string renew = "") {
     auto guest = std::make_unique<ToyGuest>(wasi::standard_layout().build(), clocks);
+    guest->renew = std::move(renew);
     auto instance = pre->instantiate(*guest, {}).value();
     guest->set_instance(*instance);
     return Session::create(std::move(guest), std::move(instance), watchdog).value();
@@ -482,6 +494,34 @@ TEST_F(SessionTest, AGuestThatDoesNotListenIsStoppedByForce) {
   EXPECT_EQ(execute(*session, request).ending, Ending::kTimeLimit);
   EXPECT_TRUE(session->invalid());
   EXPECT_EQ(session->reset().verdict, wasm::KeepVerdict::kEndedAbnormally);
+}
+
+TEST_F(SessionTest, WhatTheGuestDoesAfterARestoreIsUnderTheLimitsToo) {
+  const auto session = start("spin_for_ever");
+  RunRequest request = request_of("count");
+  request.limits.wall_max = 10ms;
+  request.limits.grace = 10ms;
+  EXPECT_EQ(execute(*session, request).ending, Ending::kTimeLimit);
+  EXPECT_TRUE(session->invalid());
+}
+
+TEST_F(SessionTest, ATrapAfterARestoreIsACrash) {
+  const auto session = start("trap");
+  EXPECT_EQ(execute(*session, request_of("count")).ending, Ending::kCrashed);
+}
+
+TEST_F(SessionTest, MemoryThatTheHostTakesForARunIsGivenBackAfterIt) {
+  const auto session = start();
+  RunRequest request = request_of("count");
+  request.limits.memory_bytes_max = 2 * wasm::kWasmPageBytes;
+  auto& guest = static_cast<ToyGuest&>(session->guest());
+  guest.takes = 2 * wasm::kWasmPageBytes;
+  EXPECT_EQ(execute(*session, request).ending, Ending::kMemoryLimit);
+  EXPECT_TRUE(session->invalid());
+
+  const auto another = start();
+  static_cast<ToyGuest&>(another->guest()).takes = wasm::kWasmPageBytes;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(execute(*another, request).ending, Ending::kCompleted);
 }
 
 TEST_F(SessionTest, CancellingEndsARun) {

@@ -130,12 +130,8 @@ void Session::hard_stop() {
 }
 
 Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output) {
-  cancellation_->reset();
-  guest_->forget_stop();
   instance_->set_memory_bytes_max(request.limits.memory_bytes_max);
-  limits_ = request.limits;
-  cancel_ = request.cancel;
-  input_ = wasi::BytesInput(request.stdin_data);
+  input_ = wasi::BytesInput::lent(request.stdin_data);
   wasi::RunOptions run;
   run.workspace = request.workspace;
   run.output = &output;
@@ -152,14 +148,24 @@ Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output)
   return {};
 }
 
+Result<Reply> Session::run_cell(const RunRequest& request, wasi::OutputSink& output) {
+  const wasm::HostMemoryScope host_memory(*instance_);
+  SW_CHECK_OK(begin(request, output));
+  const std::string file_name = request.file_name.empty() ? fmt::format("<cell {}>", cells_) : request.file_name;
+  return guest_->evaluate(request, file_name);
+}
+
 Result<SessionOutcome> Session::execute(const RunRequest& request, wasi::OutputSink& output) {
   if (invalid()) return Error{ErrorCode::kInvalidArgument, "this session has ended", 0};
   const auto wall_begin = std::chrono::steady_clock::now();
   const auto cpu_begin = thread_cpu_time();
-  SW_CHECK_OK(begin(request, output));
-  const std::string file_name = request.file_name.empty() ? fmt::format("<cell {}>", cells_) : request.file_name;
-  Watchdog::Watch watch(watchdog_, *this, limits_, request.cancel);
-  Result<Reply> reply = guest_->evaluate(request, file_name);
+  // What was asked of the cell before must not hit this one; what is asked from here on must not be lost.
+  cancellation_->reset();
+  guest_->forget_stop();
+  limits_ = request.limits;
+  cancel_ = request.cancel;
+  Watchdog::Watch watch(watchdog_, *this, limits_, cancel_);
+  Result<Reply> reply = run_cell(request, output);
   const StopReason stop = watch.finish();
   Outcome outcome;
   if (reply.ok()) {

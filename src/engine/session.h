@@ -65,6 +65,8 @@ class Session final : public SessionInstance, private Stoppable {
   void hard_stop() override;
 
   Result<void> begin(const RunRequest& request, wasi::OutputSink& output);
+  /// All of a run that depends on the guest, and so is watched.
+  Result<Reply> run_cell(const RunRequest& request, wasi::OutputSink& output);
   void leave_to_finish(const Usage& used);
   Result<Bytes> save_tmp();
   Result<void> restore_tmp(BytesView blob);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,12 +43,20 @@ class InputSource {
 class BytesInput final : public InputSource {
  public:
   BytesInput() = default;
-  explicit BytesInput(std::string bytes) : bytes_(std::move(bytes)) {}
+  explicit BytesInput(std::string bytes)
+      : owner_(std::make_shared<const std::string>(std::move(bytes))), bytes_(*owner_) {}
+  /// `bytes` outlives it.
+  static BytesInput lent(std::string_view bytes) {
+    BytesInput input;
+    input.bytes_ = bytes;
+    return input;
+  }
   ErrnoOr<std::size_t> read(std::span<std::byte> to) override;
   std::uint64_t ready_bytes() const override { return bytes_.size() - position_; }
 
  private:
-  std::string bytes_;
+  std::shared_ptr<const std::string> owner_;  // so that what it owns stays in its place
+  std::string_view bytes_;
   std::size_t position_ = 0;
 };
 
