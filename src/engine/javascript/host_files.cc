@@ -302,8 +302,10 @@ Result<Value> truncate(JavaScriptGuest& guest, const Arguments& arguments) {
 Result<Value> truncate_descriptor(JavaScriptGuest& guest, const Arguments& arguments) {
   const std::int64_t size = arguments.integer(1);
   if (size < 0) return status(Errno::kInval);
-  return status(wasi::calls::fd_filestat_set_size(guest.wasi(), guest.js().memory(), descriptor(arguments),
-                                                  static_cast<std::uint64_t>(size)));
+  SW_TRY(const Errno resized,
+         wasi::calls::fd_filestat_set_size(guest.wasi(), guest.js().memory(), descriptor(arguments),
+                                           static_cast<std::uint64_t>(size)));
+  return status(resized);
 }
 
 std::uint64_t nanoseconds(double milliseconds) {
