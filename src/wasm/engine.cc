@@ -41,6 +41,8 @@ Engine::Engine(const EngineOptions& options) : options_(options), state_(std::ma
 Engine::~Engine() = default;
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
+  // Whatever this engine's means are: Wasmtime's handler comes with the first engine, and must find ours.
+  install_stop_signal_handler();
   wasm_config_t* config = wasm_config_new();
   wasmtime_config_wasm_exceptions_set(config, true);
   wasmtime_config_wasm_gc_set(config, true);  // exceptions are GC objects
@@ -58,8 +60,6 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(options));
   engine->state_->engine.reset(wasm_engine_new_with_config(config));
   if (!engine->state_->engine) return Error{ErrorCode::kUnavailable, "Wasmtime refused its configuration", 0};
-  // After Wasmtime has put its own handler in place, so that ours sees a fault first.
-  if (options.stop_means == StopMeans::kFault) install_stop_signal_handler();
   return engine;
 }
 

@@ -81,9 +81,6 @@ Result<std::shared_ptr<InstancePre>> InstancePre::create(Engine& engine, const L
   SW_CHECK_OK(
       check(wasmtime_linker_instantiate_pre(linker.state_->linker.get(), module.state().module.get(), &pre),
             ErrorCode::kInvalidArgument));
-  void* code_begin = nullptr;
-  void* code_end = nullptr;
-  wasmtime_module_image_range(module.state().module.get(), &code_begin, &code_end);
   auto slots = std::make_shared<SlotPool>(image);
   auto state =
       std::make_shared<State>(State{.engine = engine.state().engine.get(),
@@ -94,9 +91,7 @@ Result<std::shared_ptr<InstancePre>> InstancePre::create(Engine& engine, const L
                                     .slots = std::move(slots),
                                     .memory_bytes_min = declared_memory_bytes(module.state().module.get()),
                                     .stack_bytes_max = engine.options().stack_bytes_max,
-                                    .stop_means = engine.options().stop_means,
-                                    .code_begin = reinterpret_cast<std::uintptr_t>(code_begin),
-                                    .code_end = reinterpret_cast<std::uintptr_t>(code_end)});
+                                    .stop_means = engine.options().stop_means});
   return std::shared_ptr<InstancePre>(new InstancePre(std::move(state)));
 }
 
@@ -242,14 +237,13 @@ bool Instance::leave() {
 
 Result<void> Instance::call_raw(std::size_t index, RawValue* values, std::size_t count) {
   SW_CHECK_OK(enter());
-  const RunningGuest outer = exchange_running_guest(
-      {.slot = state_->slot, .code_begin = state_->pre->code_begin, .code_end = state_->pre->code_end});
+  Slot* const outer = exchange_running_slot(state_->slot);
   const wasmtime_func_t function = state_->functions[index].function;
   wasm_trap_t* raw_trap = nullptr;
   const ErrorPtr error(wasmtime_func_call_unchecked(
       state_->context, &function, reinterpret_cast<wasmtime_val_raw_t*>(values), count, &raw_trap));
   const TrapPtr trap(raw_trap);
-  exchange_running_guest(outer);
+  exchange_running_slot(outer);
   const bool stopped = leave();
   if (!error && !trap) return {};
   poisoned_ = true;

@@ -24,8 +24,6 @@ struct InstancePre::State {
   std::size_t memory_bytes_min = 0;
   std::size_t stack_bytes_max = 0;
   StopMeans stop_means = StopMeans::kFault;
-  std::uintptr_t code_begin = 0;
-  std::uintptr_t code_end = 0;
 };
 
 struct Instance::State {

@@ -3,7 +3,6 @@
 #include "wasm/stop_signal.h"
 
 #include <signal.h>
-#include <ucontext.h>
 
 #include <mutex>
 #include <utility>
@@ -14,21 +13,10 @@ namespace sw::wasm {
 
 namespace {
 
-thread_local RunningGuest running_guest;
+thread_local Slot* running_slot = nullptr;
 
 // Written once, before the handler is installed.
 struct sigaction next_action;
-
-std::uintptr_t program_counter(const void* context) {
-  const auto* machine = &static_cast<const ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-  return static_cast<std::uintptr_t>(machine->gregs[REG_RIP]);
-#elif defined(__aarch64__)
-  return static_cast<std::uintptr_t>(machine->pc);
-#else
-#error "say where this architecture keeps its program counter"
-#endif
-}
 
 void pass_on(int signal, siginfo_t* info, void* context) {
   if ((next_action.sa_flags & SA_SIGINFO) != 0) {
@@ -42,20 +30,14 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
-  const RunningGuest& guest = running_guest;
-  if (guest.slot != nullptr && guest.slot->is_blocked() && guest.slot->contains(info->si_addr)) {
-    const std::uintptr_t at = program_counter(context);
-    if (at < guest.code_begin || at >= guest.code_end) {
-      guest.slot->allow_access();
-      return;
-    }
-  }
+  Slot* slot = running_slot;
+  if (slot != nullptr && slot->is_blocked() && slot->contains(info->si_addr)) return slot->allow_access();
   pass_on(signal, info, context);
 }
 
 }  // namespace
 
-RunningGuest exchange_running_guest(const RunningGuest& guest) { return std::exchange(running_guest, guest); }
+Slot* exchange_running_slot(Slot* slot) { return std::exchange(running_slot, slot); }
 
 void install_stop_signal_handler() {
   static std::once_flag once;

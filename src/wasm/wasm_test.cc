@@ -600,6 +600,11 @@ INSTANTIATE_TEST_SUITE_P(
             StopCase{
                 "Copy",
                 "(memory.copy (i32.const 0) (i32.const 8) (i32.const 10000)) (drop (i32.load (i32.const 8)))"},
+            // A short copy is a few loads and stores in the guest's code, of which Wasmtime knows that they cannot
+            // trap.
+            StopCase{
+                "ShortCopy",
+                "(memory.copy (i32.const 64) (i32.const 200) (i32.const 40)) (drop (i32.load (i32.const 8)))"},
             StopCase{"HostFunction", "(call $touch)"})),
     [](const auto& param_info) {
       const bool is_epoch = std::get<StopMeans>(param_info.param) == StopMeans::kEpoch;
