@@ -10,9 +10,10 @@ const kArmTimers = 1, kArmTicks = 2;
 
 // A binary heap ordered by due time, then by age. Timers that were cancelled stay in it until they surface.
 const timerHeap = [];
-const liveTimers = new NativeMap();  // id -> timer
-let nextTimerId = 1;
-let immediates = [], ticks = [];
+const liveTimers = new NativeMap();  // id -> entry of the heap
+let nextTimerId = 1, timerOrder = 0;
+// What is queued while one round runs is the next round.
+let immediates = [], immediatesRound = [], immediatesAt = 0, ticks = [], ticksRound = [], ticksAt = 0;
 
 function isEarlier(a, b) {
   return a.due < b.due || (a.due === b.due && a.order < b.order);
@@ -46,56 +47,47 @@ function heapPop() {
   return top;
 }
 
-let timerOrder = 0;
-
+/// What programs hold. All that the loop goes by is private: it must not run what a program puts there.
 class Timeout {
+  #entry;
   constructor(callback, delay, args, repeats) {
     delay = +delay;
     if (!(delay >= 1 && delay <= 2147483647)) delay = 1;
-    put(this, 'id', nextTimerId++, false);
-    put(this, 'callback', callback, false);
-    put(this, 'args', args, false);
-    put(this, 'delay', mathTrunc(delay), false);
-    put(this, 'repeats', repeats, false);
-    put(this, 'live', false, false);
-    put(this, 'due', 0, false);
-    put(this, 'order', 0, false);
-    startTimer(this);
+    this.#entry = { __proto__: null, timer: this, id: nextTimerId++, callback, args, delay: mathTrunc(delay), repeats, due: 0, order: 0 };
+    startTimer(this.#entry);
   }
   ref() { return this; }
   unref() { return this; }
   hasRef() { return true; }
   refresh() {
-    if (this.live) {
+    if (mapGet(liveTimers, this.#entry.id) === this.#entry) {
       // The heap orders by due time: the old entry is left to surface dead, and a copy takes over.
-      mapSet(liveTimers, this.id, undefined);
-      startTimer(this);
+      this.#entry = { __proto__: null, ...this.#entry };
+      startTimer(this.#entry);
     }
     return this;
   }
   close() { clearTimer(this); return this; }
-  [NativeSymbol.toPrimitive]() { return this.id; }
+  [NativeSymbol.toPrimitive]() { return this.#entry.id; }
+  static _id(handle) { return #entry in handle ? handle.#entry.id : undefined; }
 }
+const timerIdOf = Timeout._id;
+delete Timeout._id;
 
-function startTimer(timer) {
-  const entry = { __proto__: null, timer, due: host.now() + timer.delay, order: timerOrder++ };
-  timer.live = true;
-  mapSet(liveTimers, timer.id, entry);
+function startTimer(entry) {
+  entry.due = host.now() + entry.delay;
+  entry.order = timerOrder++;
+  mapSet(liveTimers, entry.id, entry);
   heapPush(entry);
   host.arm(kArmTimers);
 }
 
 function clearTimer(handle) {
-  if (handle === null || handle === undefined) return;
-  if (typeof handle === 'object' && kindOf(handle) === 'Object' && hasOwn(handle, 'immediate')) {
-    handle.immediate.cancelled = true;
-    return;
+  if (!isObject(handle)) {
+    if (typeof handle === 'number' || typeof handle === 'string') mapDelete(liveTimers, +handle);
+  } else if (!cancelImmediate(handle)) {
+    mapDelete(liveTimers, timerIdOf(handle));
   }
-  const id = typeof handle === 'object' ? (hasOwn(handle, 'id') ? handle.id : undefined) : +handle;
-  const entry = mapGet(liveTimers, id);
-  if (entry === undefined) return;
-  entry.timer.live = false;
-  mapDelete(liveTimers, id);
 }
 
 function checkCallback(callback, boundary) {
@@ -127,21 +119,29 @@ function setInterval(callback, delay, ...args) {
   return new Timeout(callback, delay, args, true);
 }
 
-function setImmediate(callback, ...args) {
-  checkCallback(callback, setImmediate);
-  const immediate = { __proto__: null, callback, args, cancelled: false };
-  arrayPush(immediates, immediate);
-  host.arm(kArmTimers);
-  const handle = objectCreate(immediatePrototype);
-  put(handle, 'immediate', immediate, false);
-  return handle;
-}
 class Immediate {
+  #entry;
+  constructor(callback, args) {
+    this.#entry = { __proto__: null, callback, args, cancelled: false };
+    arrayPush(immediates, this.#entry);
+    host.arm(kArmTimers);
+  }
   ref() { return this; }
   unref() { return this; }
   hasRef() { return true; }
+  static _cancel(handle) {
+    if (!(#entry in handle)) return false;
+    handle.#entry.cancelled = true;
+    return true;
+  }
 }
-const immediatePrototype = Immediate.prototype;
+const cancelImmediate = Immediate._cancel;
+delete Immediate._cancel;
+
+function setImmediate(callback, ...args) {
+  checkCallback(callback, setImmediate);
+  return new Immediate(callback, args);
+}
 
 function clearTimeout(handle) { clearTimer(handle); }
 function clearInterval(handle) { clearTimer(handle); }
@@ -155,49 +155,58 @@ function nextTick(callback, ...args) {
 
 /// Runs the queue of process.nextTick. The host drains promise jobs afterwards and asks again.
 function runTicks() {
-  while (ticks.length > 0) {
-    const queue = ticks;
-    ticks = [];
-    for (let i = 0; i < queue.length; ++i) reflectApply(queue[i].callback, undefined, queue[i].args);
+  try {
+    for (;;) {
+      if (ticksAt === ticksRound.length) {
+        ticksRound = ticks;
+        ticksAt = 0;
+        ticks = [];
+        if (ticksRound.length === 0) return;
+      }
+      const tick = ticksRound[ticksAt++];
+      reflectApply(tick.callback, undefined, tick.args);
+    }
+  } finally {
+    if (ticksAt < ticksRound.length) host.arm(kArmTicks);  // one of them threw
   }
 }
 
-/// Runs one due timer, or one round of immediates. Returns -1 when nothing is pending any more, else the
-/// milliseconds until there is something to do.
+function nextImmediate() {
+  if (immediatesAt === immediatesRound.length) {
+    immediatesRound = immediates;
+    immediatesAt = 0;
+    immediates = [];
+  }
+  return immediatesAt < immediatesRound.length ? immediatesRound[immediatesAt++] : undefined;
+}
+
+/// Runs one due timer, or one immediate. Returns -1 when nothing is pending any more, else the milliseconds until there
+/// is something to do.
 function runTimers() {
   while (timerHeap.length > 0) {
-    const entry = timerHeap[0], timer = entry.timer;
-    if (mapGet(liveTimers, timer.id) !== entry) { heapPop(); continue; }
+    const entry = timerHeap[0];
+    if (mapGet(liveTimers, entry.id) !== entry) { heapPop(); continue; }
     const wait = entry.due - host.now();
     if (wait > 0) {
-      if (immediates.length > 0) break;
+      if (immediates.length > 0 || immediatesAt < immediatesRound.length) break;
       return wait;
     }
     heapPop();
-    if (timer.repeats) {
-      startTimer(timer);
-    } else {
-      timer.live = false;
-      mapDelete(liveTimers, timer.id);
-    }
-    reflectApply(timer.callback, timer, timer.args);
+    if (entry.repeats) startTimer(entry);
+    else mapDelete(liveTimers, entry.id);
+    reflectApply(entry.callback, entry.timer, entry.args);
     return 0;
   }
-  if (immediates.length > 0) {
-    const immediate = arrayShift(immediates);
-    if (!immediate.cancelled) reflectApply(immediate.callback, undefined, immediate.args);
-    return 0;
-  }
-  return -1;
+  const immediate = nextImmediate();
+  if (immediate === undefined) return -1;
+  if (!immediate.cancelled) reflectApply(immediate.callback, undefined, immediate.args);
+  return 0;
 }
 
-/// Forgets everything that waits: the run that armed it was ended.
+/// Forgets everything that waits: the run that armed it was ended. Needs no memory, of which there may be none.
 function dropTimers() {
   timerHeap.length = 0;
-  mapForEach(liveTimers, (entry) => { if (entry !== undefined) entry.timer.live = false; });
-  const ids = [];
-  mapForEach(liveTimers, (_, id) => arrayPush(ids, id));
-  for (let i = 0; i < ids.length; ++i) mapDelete(liveTimers, ids[i]);
-  immediates = [];
-  ticks = [];
+  mapClear(liveTimers);
+  immediates.length = immediatesRound.length = immediatesAt = 0;
+  ticks.length = ticksRound.length = ticksAt = 0;
 }
