@@ -25,9 +25,10 @@ function intlValue(answer, boundary) {
 function intlLoad(file) {
   if (intlLoaded[file] !== undefined) return intlLoaded[file];
   const text = host.readText(`${intlFolder}/${file}`);
-  intlLoaded[file] = typeof text === 'string';
-  if (intlLoaded[file]) intlValue(intlAsk('load', text), intlLoad);
-  return intlLoaded[file];
+  const isThere = typeof text === 'string';
+  if (isThere) intlValue(intlAsk('load', text), intlLoad);
+  intlLoaded[file] = isThere;  // only now: a run that is stopped while it loads leaves it to the next
+  return isThere;
 }
 
 const intlNeeds = {

@@ -120,7 +120,7 @@ class StringDecoder {
     if (this.#decoder !== undefined) return this.#decoder.decode(chunk, { stream: true });
     if (this.#encoding === 'base64' || this.#encoding === 'base64url') {
       const bytes = joinBytes(this.#left, chunk), whole = typedArrayLength(bytes) - typedArrayLength(bytes) % 3;
-      this.#left = new NativeUint8Array(arrayBufferSlice(typedArrayBuffer(bytes), whole, typedArrayLength(bytes)));
+      this.#left = copyBytes(bytes, whole, typedArrayLength(bytes));
       return decodeBytes(bytes, this.#encoding, 0, whole);
     }
     return decodeBytes(chunk, this.#encoding);
@@ -135,7 +135,7 @@ class StringDecoder {
 
 /// node:readline over a read stream: there is no terminal, so lines come from the whole of it.
 class ReadlineInterface extends EventEmitter {
-  #input; #lines; #closed = false; #questions = [];
+  #input; #lines; /* the next one last */ #closed = false; #questions = [];
   constructor(options) {
     super();
     this.#input = options?.input;
@@ -147,6 +147,7 @@ class ReadlineInterface extends EventEmitter {
       const text = isReadStream(this.#input) ? restOfStream(this.#input) : fs.readFileSync(0, 'utf8');
       this.#lines = text === '' ? [] : stringSplit(stringReplaceAll(text, '\r\n', '\n'), '\n');
       if (this.#lines.length > 0 && this.#lines[this.#lines.length - 1] === '') arrayPop(this.#lines);
+      arrayReverse(this.#lines);
     }
     return this.#lines;
   }
@@ -156,11 +157,11 @@ class ReadlineInterface extends EventEmitter {
     if (this.#questions.length > 0) {
       const answer = arrayShift(this.#questions);
       if (lines.length === 0) return this.close();
-      answer(arrayShift(lines));
+      answer(arrayPop(lines));
       setImmediate(() => this.#run());
     } else if (this.listenerCount('line') > 0) {
       if (lines.length === 0) return this.close();
-      this.emit('line', arrayShift(lines));
+      this.emit('line', arrayPop(lines));
       setImmediate(() => this.#run());
     }
     return undefined;
@@ -187,7 +188,7 @@ class ReadlineInterface extends EventEmitter {
   }
   async* [symbolAsyncIterator]() {
     const lines = this.#read();
-    while (lines.length > 0) yield arrayShift(lines);
+    while (lines.length > 0) yield arrayPop(lines);
   }
 }
 const readline = {
@@ -220,6 +221,7 @@ function builtin(name) {
 // ---- files ------------------------------------------------------------------------------------------------
 
 const moduleCache = objectCreate(null);
+const loadingFiles = [];  // the innermost last
 
 // Modules of Node that programs ask for and that cannot or do not exist here.
 const missingModules = objectCreate(null);
@@ -297,6 +299,7 @@ function loadFile(file) {
   }
   const module = { exports: {}, id: file, filename: file, loaded: false, children: [], paths: [] };
   moduleCache[file] = module;
+  arrayPush(loadingFiles, file);
   try {
     if (stringEndsWith(file, '.json')) {
       try {
@@ -315,10 +318,17 @@ function loadFile(file) {
     }
     module.loaded = true;
   } catch (error) {
-    delete moduleCache[file];
+    deleteProperty(moduleCache, file);
     throw error;
+  } finally {
+    arrayPop(loadingFiles);
   }
   return module.exports;
+}
+
+/// A run that was stopped leaves modules behind that are not whole.
+function forgetHalfLoadedFiles() {
+  while (loadingFiles.length > 0) deleteProperty(moduleCache, arrayPop(loadingFiles));
 }
 
 /// Where the program lies: a file of the workspace beside what it requires, all others in the current folder.

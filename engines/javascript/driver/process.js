@@ -145,6 +145,9 @@ function offerUncaught(kind, error, promise) {
 
 /// What belongs to one run starts anew in the next.
 function resetRun() {
+  dropTimers();
+  forgetHalfLoadedFiles();
+  exiting = false;  // the end of a run passes every `finally`
   environment = undefined;
   argumentList = undefined;
   exitCode = undefined;
