@@ -47,7 +47,7 @@ function encodeText(text, encoding) {
         if (high < 0 || low < 0) break;
         bytes[size++] = high * 16 + low;
       }
-      return new NativeUint8Array(arrayBufferSlice(typedArrayBuffer(bytes), 0, size));
+      return copyBytes(bytes, 0, size);
     }
     default: return decodeBase64(text);
   }
@@ -74,7 +74,7 @@ function decodeBase64(text) {
       bytes[size++] = bits >> count & 255;
     }
   }
-  return new NativeUint8Array(arrayBufferSlice(typedArrayBuffer(bytes), 0, size));
+  return copyBytes(bytes, 0, size);
 }
 
 const base64Url = { __proto__: null, alphabet: 'base64url', omitPadding: true };

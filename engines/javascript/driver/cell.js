@@ -38,18 +38,25 @@ function writeJson(value, key, depth) {
 }
 
 function valueAsJson(value) {
+  if (hasIndexSetters()) return writeJson(value, '', 0);
   try {
     return jsonStringify(value);
   } catch (error) {
-    if (hasIndexSetters()) return writeJson(value, '', 0);
     if (!isErrorLike(error) || !stringIncludes(errorMessage(error), 'BigInt')) throw error;
     return jsonStringify(value, (_key, item) => (typeof item === 'bigint' ? `${item}n` : item));
   }
 }
 
+/// A list's JSON has two bytes for each element at least.
+function isTooLongForJson(value, bytesMax) {
+  const kind = kindOf(value), length = kind === 'Array' ? value.length : kind === 'TypedArray' ? typedArrayLength(value) : 0;
+  return 2 * length > bytesMax && (isBuffer(value) || peek(value, 'toJSON') === undefined);
+}
+
 /// Result text of a value that is neither undefined, a number, a boolean, null nor a string: those the host
-/// shows itself. The first character says what follows: j JSON, t text. JSON is the rule, unless `asText`.
-function showValue(value, asText) {
+/// shows itself. The first character says what follows: j JSON, t text. JSON is the rule, unless `asText`. 'l' alone:
+/// what would follow is longer than `bytesMax`.
+function showValue(value, asText, bytesMax) {
   switch (typeof value) {
     case 'bigint': return `t${value}n`;
     case 'symbol': return `t${symbolToString(value)}`;
@@ -57,6 +64,7 @@ function showValue(value, asText) {
       try { return `t${functionToString(value)}`; } catch { return `t${inspect(value, lineOptions)}`; }
   }
   if (asText) return `t${inspect(value, lineOptions)}`;
+  if (isTooLongForJson(value, bytesMax)) return 'l';
   try {
     const json = valueAsJson(value);
     if (json !== undefined && typeof json === 'string') return `j${json}`;

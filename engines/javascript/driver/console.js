@@ -128,7 +128,7 @@ function displayWidth(text) {
 /// Rows of {index, cells}, where a cell belongs to a named column or is the row's plain value.
 function tableText(data, columns) {
   if (!isObject(data)) return formatArgument(data);
-  const kind = kindOf(data), rows = [], names = [];
+  const kind = kindOf(data), rows = [], names = [], known = new NativeSet();
   let indexTitle = '(index)', plainValues = false;
   const addRow = (index, value) => {
     const row = { __proto__: null, index, value: '', cells: new NativeMap() };
@@ -136,7 +136,7 @@ function tableText(data, columns) {
       const keys = columns === undefined ? objectKeys(value) : columns;
       for (let i = 0; i < keys.length; ++i) {
         const key = `${keys[i]}`;
-        if (!arrayIncludes(names, key)) arrayPush(names, key);
+        if (!setHas(known, key)) { setAdd(known, key); arrayPush(names, key); }
         if (hasOwn(value, key)) mapSet(row.cells, key, tableCell(peek(value, key)));
       }
     } else {

@@ -120,8 +120,7 @@ class TextDecoder {
     let size = typedArrayLength(bytes);
     if (stream) {
       size -= incompleteTail(bytes);
-      this.#pending = new NativeUint8Array(arrayBufferSlice(typedArrayBuffer(bytes), typedArrayByteOffset(bytes) + size,
-                                                            typedArrayByteOffset(bytes) + typedArrayLength(bytes)));
+      this.#pending = copyBytes(bytes, size, typedArrayLength(bytes));
     }
     if (this.#fatal && !host.utf8Valid(typedArrayBuffer(bytes), typedArrayByteOffset(bytes), size)) throw this.#invalid();
     return utf8Decode(bytes, 0, size);

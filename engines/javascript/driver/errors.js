@@ -32,13 +32,26 @@ const callSite = (function findCallSite() {
   stackAccessors.setPrepare(NativeError, (_error, sites) => sites);
   const prototype = getPrototypeOf(nativeStack(new NativeError(''))[0]);
   stackAccessors.setPrepare(NativeError, undefined);
+  // It would give out functions that nothing else leads to. Node gives none of strict functions.
+  method(prototype, 'getFunction', { getFunction() { return undefined; } }.getFunction);
   return {
     functionName: uncurry(prototype.getFunctionName), fileName: uncurry(prototype.getFileName),
     line: uncurry(prototype.getLineNumber), column: uncurry(prototype.getColumnNumber), isNative: uncurry(prototype.isNative),
   };
 })();
 
-function prepareStackTrace(error, sites) {
+/// The frames that are the program's: neither those of this driver nor those of what the driver called.
+function programsSites(sites) {
+  const kept = [];
+  for (let i = 0; i < sites.length; ++i) {
+    if (callSite.fileName(sites[i]) !== driverFile) { arrayPush(kept, sites[i]); continue; }
+    while (kept.length > 0 && callSite.isNative(kept[kept.length - 1])) arrayPop(kept);
+  }
+  return kept;
+}
+
+function prepareStackTrace(error, allSites) {
+  const sites = programsSites(allSites);
   let frames = '';
   for (let i = 0; i < sites.length; ++i) {
     const site = sites[i], name = callSite.functionName(site);
@@ -80,7 +93,8 @@ function userFrames(error) {
   return lines.length <= limit ? frames : arrayJoin(arraySlice(lines, 0, limit), '\n');
 }
 
-/// The frames of an error's trace, without its header and without those of this driver. '' when it has none.
+/// The frames of an error's trace, without its header, those of this driver and those of what the driver called. '' when
+/// it has none.
 function reportedFrames(error) {
   const noted = preparedFrames === undefined || host.isProxy(error) ? undefined : weakMapGet(preparedFrames, error);
   const stack = noted ?? rawStack(error);
@@ -88,8 +102,8 @@ function reportedFrames(error) {
   const lines = stringSplit(stack, '\n'), kept = [];
   for (let i = 0; i < lines.length; ++i) {
     if (!stringStartsWith(lines[i], '    at ')) continue;
-    if (!stringIncludes(lines[i], driverFile)) arrayPush(kept, withoutMark(lines[i]));
-    else if (kept[kept.length - 1] === '    at apply (native)') arrayPop(kept);  // how the driver calls back
+    if (!stringIncludes(lines[i], driverFile)) { arrayPush(kept, withoutMark(lines[i])); continue; }
+    while (kept.length > 0 && stringEndsWith(kept[kept.length - 1], ' (native)')) arrayPop(kept);
   }
   return arrayJoin(kept, '\n');
 }
@@ -130,10 +144,10 @@ defineProperty(Error.prototype, 'stack', {
   get: getOwnPropertyDescriptor(stackAccessor, 'stack').get, set: getOwnPropertyDescriptor(stackAccessor, 'stack').set,
 });
 
-/// A property of an error as text; getters of the user's error classes are run, and may fail.
-function readText(error, key, fallback) {
+/// A property of an error as text. Getters of the user's error classes are run, unless `quietly`, and may fail.
+function readText(error, key, fallback, quietly = false) {
   try {
-    const value = error[key];
+    const value = quietly ? peek(error, key) : error[key];
     if (value === undefined) return fallback;
     if (typeof value === 'string') return value;
     return isObject(value) ? inspect(value, { depth: 1 }) : formatArgument(value);
@@ -157,8 +171,8 @@ function nativeErrorName(error) {
   return 'Error';
 }
 
-function errorName(error) {
-  const name = readText(error, 'name', '');
+function errorName(error, quietly = false) {
+  const name = readText(error, 'name', '', quietly);
   if (kindOf(error) === 'DOMException') return name === 'Error' ? 'DOMException' : name;
   if (name === '') return constructorName(error) ?? nativeErrorName(error);
   if (name === 'Error') {
@@ -169,8 +183,8 @@ function errorName(error) {
   return name;
 }
 
-function errorMessage(error) {
-  return readText(error, 'message', '');
+function errorMessage(error, quietly = false) {
+  return readText(error, 'message', '', quietly);
 }
 
 function errorToText(error) {
@@ -178,11 +192,17 @@ function errorToText(error) {
   return message === '' ? name : `${name}: ${message}`;
 }
 
+/// The same, as a report shows it.
+function reportedHead(error, quietly) {
+  const name = shorten(errorName(error, quietly), lineMax), message = shorten(errorMessage(error, quietly), messageMax);
+  return message === '' ? name : `${name}: ${message}`;
+}
+
 const shownByItself = { __proto__: null, stack: true, message: true, name: true };
 
 /// Header and frames; `keys` (the properties to list) loses those shown here and gains cause and errors.
 function formatErrorBase(context, error, name, tag, keys) {
-  let head = errorToText(error);
+  let head = context.isReport ? reportedHead(error, context.isQuiet) : errorToText(error);
   if (name === null) head = `[${head}: null prototype]`;
   else if (tag !== '' && !stringIncludes(head, tag)) head = `${head} [${tag}]`;
   const own = arraySlice(keys);
@@ -191,7 +211,7 @@ function formatErrorBase(context, error, name, tag, keys) {
     const key = own[i];
     if (shownByItself[key] && !context.showHidden) {
       const value = peek(error, key);
-      if (key === 'stack' || (typeof value === 'string' && stringIncludes(head, value))) continue;
+      if (key === 'stack' || (typeof value === 'string' && stringIncludes(head, shorten(value, key === 'message' && context.isReport ? messageMax : lineMax)))) continue;
     }
     arrayPush(keys, key);
   }
@@ -242,18 +262,34 @@ function shortLines(text) {
   return kept;
 }
 
-/// The reply's `error` for whatever was thrown, as JSON text. Never throws, whatever the value does when read.
-function describeError(thrown, file) {
+/// How a report shows a value. What is left out is what the host would cut. `quietly`: nothing of the user's is run.
+function reportContext(quietly) {
+  const context = inspectContext(lineOptions);
+  context.isReport = true;
+  context.isQuiet = quietly;
+  context.maxStringLength = lineMax;
+  context.keysMax = linesMax;
+  context.budget = 1 << 20;
+  if (quietly) context.customInspect = false;
+  return context;
+}
+
+/// The reply's `error` for whatever was thrown, as JSON text. Never throws, whatever the value does when read. `quietly`:
+/// the run was told to stop, so nothing of the user's may run any more.
+function describeError(thrown, file, quietly) {
   let name = 'Error', message, trace, line = 0;
   try {
     if (isErrorLike(thrown)) {
-      name = errorName(thrown);
-      message = errorMessage(thrown);
+      name = shorten(errorName(thrown, quietly), lineMax);
+      message = shorten(errorMessage(thrown, quietly), messageMax);
       line = lineInFile(reportedFrames(thrown), file);
-      trace = inspect(thrown, lineOptions);
+      trace = formatValue(reportContext(quietly), thrown, 0);
+    } else if (typeof thrown === 'string') {
+      message = shorten(thrown, messageMax);
+      trace = `Uncaught ${quote(message)}`;
     } else {
-      message = typeof thrown === 'string' ? thrown : inspect(thrown, lineOptions);
-      trace = typeof thrown === 'string' ? `Uncaught ${quote(thrown)}` : `Uncaught ${message}`;
+      message = formatValue(reportContext(quietly), thrown, 0);
+      trace = `Uncaught ${message}`;
     }
   } catch {
     // A value that fails while it is looked at (a hostile getter, too deep a stack) is still reported.
@@ -262,6 +298,6 @@ function describeError(thrown, file) {
   }
   // Piece by piece: for objects and arrays the engine's JSON asks for toJSON and runs setters of Array.prototype.
   const lines = arrayMap(shortLines(trace), (text) => jsonStringify(text));
-  const head = `"name":${jsonStringify(shorten(`${name}`, lineMax))},"message":${jsonStringify(shorten(`${message}`, messageMax))}`;
+  const head = `"name":${jsonStringify(name)},"message":${jsonStringify(shorten(message, messageMax))}`;
   return `{${head},"traceback":[${arrayJoin(lines, ',')}]${line > 0 ? `,"lineNumber":${line}` : ''}}`;
 }

@@ -58,6 +58,11 @@ function paint(context, text, style) {
   return `\x1b[${code[0]}m${text}\x1b[${code[1]}m`;
 }
 
+/// Names and the like have no limit of their own, except in reports.
+function clip(context, text) {
+  return context.isReport ? shorten(text, lineMax) : text;
+}
+
 function formatNumber(value) {
   return objectIs(value, -0) ? '-0' : `${value}`;
 }
@@ -80,10 +85,10 @@ function formatPrimitive(context, value) {
       return paint(context, quote(text), 'string') + tail;
     }
     case 'number': return paint(context, formatNumber(value), 'number');
-    case 'bigint': return paint(context, `${value}n`, 'bigint');
+    case 'bigint': return paint(context, clip(context, `${value}n`), 'bigint');
     case 'boolean': return paint(context, `${value}`, 'boolean');
     case 'undefined': return paint(context, 'undefined', 'undefined');
-    case 'symbol': return paint(context, symbolToString(value), 'symbol');
+    case 'symbol': return paint(context, clip(context, symbolToString(value)), 'symbol');
     default: return paint(context, 'null', 'null');
   }
 }
@@ -144,15 +149,16 @@ function functionName(fn) {
     ? descriptor.value : '';
 }
 
-function tagOf(object, name) {
+function tagOf(context, object, name) {
   for (let at = object, hops = 0; at !== null && hops < 1000; ++hops) {
     if (host.isProxy(at)) return '';
     const descriptor = getOwnPropertyDescriptor(at, symbolToStringTag);
     if (descriptor !== undefined) {
       if (hops === 0 && descriptor.enumerable) return '';  // listed among the properties
       let tag;
-      try { tag = hasOwn(descriptor, 'value') ? descriptor.value : reflectApply(descriptor.get, object, []); } catch { return ''; }
-      return typeof tag === 'string' && tag !== '' && tag !== name ? tag : '';
+      if (hasOwn(descriptor, 'value')) tag = descriptor.value;
+      else if (!context.isQuiet) try { tag = reflectApply(descriptor.get, object, []); } catch { return ''; }
+      return typeof tag === 'string' && tag !== '' && tag !== name ? clip(context, tag) : '';
     }
     at = getPrototypeOf(at);
   }
@@ -168,18 +174,22 @@ function prefix(name, tag, fallback, size = '') {
   return tag !== '' ? `${name}${size} [${tag}] ` : `${name}${size} `;
 }
 
-function visibleKeys(context, object) {
+/// One more than may be shown says that there are more.
+function visibleKeys(context, object, isList = false) {
   const all = reflectOwnKeys(object), keys = [];
-  for (let i = 0; i < all.length; ++i) {
+  for (let i = 0; i < all.length && keys.length <= context.keysMax; ++i) {
     const key = all[i];
+    if (isList && typeof key === 'string' && isArrayIndex(key)) continue;
     if (context.showHidden || isEnumerable(object, key)) arrayPush(keys, key);
   }
   return keys;
 }
 
-function namedKeys(context, object) {
-  const keys = visibleKeys(context, object);
-  return arrayFilter(keys, (key) => typeof key === 'symbol' || !isArrayIndex(key));
+// The engine cannot be asked for the named properties of a list alone. A longer list is shown without them.
+const listMax = 1e6;
+
+function namedKeys(context, object, length) {
+  return length > listMax ? [] : visibleKeys(context, object, true);
 }
 
 function isArrayIndex(key) {
@@ -187,8 +197,9 @@ function isArrayIndex(key) {
 }
 
 function formatKey(context, key, hidden) {
-  if (typeof key === 'symbol') return `[${paint(context, symbolToString(key), 'symbol')}]`;
+  if (typeof key === 'symbol') return `[${paint(context, clip(context, symbolToString(key)), 'symbol')}]`;
   if (key === '__proto__') return "['__proto__']";
+  key = clip(context, key);
   if (hidden) return `[${key}]`;
   return regexpExec(identifierPattern, key) !== null ? key : paint(context, quote(key), 'string');
 }
@@ -262,22 +273,26 @@ function formatTypedArrayItems(context, array) {
 }
 
 function formatSetItems(context, set, depth) {
-  const output = [], limit = mathMax(0, context.maxArrayLength), size = setSize(set);
+  const output = [], limit = mathMax(0, context.maxArrayLength), size = setSize(set), values = setValues(set);
   context.indentation += 2;
-  setForEach(set, (value) => {
-    if (output.length < limit) arrayPush(output, formatValue(context, value, depth));
-  });
+  while (output.length < limit) {
+    const { done, value } = setNext(values);
+    if (done) break;
+    arrayPush(output, formatValue(context, value, depth));
+  }
   context.indentation -= 2;
   if (size > limit) arrayPush(output, moreItems(size - limit));
   return output;
 }
 
 function formatMapItems(context, map, depth) {
-  const output = [], limit = mathMax(0, context.maxArrayLength), size = mapSize(map);
+  const output = [], limit = mathMax(0, context.maxArrayLength), size = mapSize(map), keys = mapKeys(map);
   context.indentation += 2;
-  mapForEach(map, (value, key) => {
-    if (output.length < limit) arrayPush(output, `${formatValue(context, key, depth)} => ${formatValue(context, value, depth)}`);
-  });
+  while (output.length < limit) {
+    const { done, value: key } = mapNext(keys);
+    if (done) break;
+    arrayPush(output, `${formatValue(context, key, depth)} => ${formatValue(context, mapGet(map, key), depth)}`);
+  }
   context.indentation -= 2;
   if (size > limit) arrayPush(output, moreItems(size - limit));
   return output;
@@ -292,24 +307,24 @@ function formatBufferContents(context, bytes) {
   return text;
 }
 
-function functionBase(fn, name, tag) {
+function functionBase(context, fn, name, tag) {
   let source = '';
   try { source = functionToString(fn); } catch { /* a callable without source */ }
   if (stringStartsWith(source, 'class') && stringEndsWith(source, '}')) {
-    const own = functionName(fn);
+    const own = clip(context, functionName(fn));
     let base = `[class ${own === '' ? '(anonymous)' : own}`;
     if (name !== 'Function' && name !== null) base += ` [${name}]`;
     if (tag !== '' && name !== tag) base += ` [${tag}]`;
     if (name !== null) {
       const parent = getPrototypeOf(fn);
-      const parentName = parent !== null ? functionName(parent) : '';
+      const parentName = parent !== null ? clip(context, functionName(parent)) : '';
       if (parentName !== '') base += ` extends ${parentName}`;
     } else {
       base += ' extends [null prototype]';
     }
     return `${base}]`;
   }
-  const own = functionName(fn);
+  const own = clip(context, functionName(fn));
   const type = functionTypes[host.classId(fn)] ?? 'Function';
   let base = `[${type}`;
   if (name === null) base += ' (null prototype)';
@@ -325,13 +340,13 @@ functionTypes[host.classId(function* () {})] = 'GeneratorFunction';
 functionTypes[host.classId(async function* () {})] = 'AsyncGeneratorFunction';
 
 function formatRaw(context, value, depth, kind) {
-  const name = constructorName(value);
-  let tag = tagOf(value, name);
+  const made = constructorName(value), name = made === null ? null : clip(context, made);
+  let tag = tagOf(context, value, name);
   let braces = ['{', '}'], base = '', keys, items = () => [], isList = false;
 
   switch (kind) {
     case 'Array': {
-      keys = namedKeys(context, value);
+      keys = namedKeys(context, value, value.length);
       const before = name !== 'Array' || tag !== '' ? prefix(name, tag, 'Array', `(${value.length})`) : '';
       braces = [`${before}[`, ']'];
       if (value.length === 0 && keys.length === 0) return `${braces[0]}]`;
@@ -352,14 +367,8 @@ function formatRaw(context, value, depth, kind) {
       items = () => formatMapItems(context, value, depth);
       break;
     case 'TypedArray': {
-      if (isBuffer(value)) {
-        keys = namedKeys(context, value);
-        if (keys.length === 0) {
-          const contents = formatBufferContents(context, value);
-          return `<Buffer ${contents}>`;
-        }
-      }
-      keys = namedKeys(context, value);
+      keys = namedKeys(context, value, typedArrayLength(value));
+      if (isBuffer(value) && keys.length === 0) return `<Buffer ${formatBufferContents(context, value)}>`;
       const type = typedArrayTag(value);
       if (tag === type) tag = '';
       braces = [`${prefix(name, tag, type, `(${typedArrayLength(value)})`)}[`, ']'];
@@ -375,12 +384,12 @@ function formatRaw(context, value, depth, kind) {
       break;
     case 'Function':
       keys = visibleKeys(context, value);
-      base = functionBase(value, name, tag);
+      base = functionBase(context, value, name, tag);
       if (keys.length === 0) return paint(context, base, 'special');
       break;
     case 'RegExp': {
       keys = visibleKeys(context, value);
-      base = `/${regexpSource(value)}/${regexpFlags(value)}`;
+      base = clip(context, `/${regexpSource(value)}/${regexpFlags(value)}`);
       const before = prefix(name, tag, 'RegExp');
       if (before !== 'RegExp ') base = `${before}${base}`;
       if (keys.length === 0 || (depth > context.depth && context.depth !== null)) return paint(context, base, 'regexp');
@@ -455,16 +464,13 @@ function formatRaw(context, value, depth, kind) {
       if (keys.length === 0) return `${braces[0]}}`;
       break;
     case 'Number': case 'Boolean': case 'BigInt': case 'Symbol': case 'String': {
-      keys = visibleKeys(context, value);
+      keys = kind === 'String' ? namedKeys(context, value, stringValueOf(value).length) : visibleKeys(context, value);
       let inner;
       if (kind === 'Number') inner = numberValueOf(value);
       else if (kind === 'Boolean') inner = booleanValueOf(value);
       else if (kind === 'BigInt') inner = bigintValueOf(value);
       else if (kind === 'Symbol') inner = symbolValueOf(value);
-      else {
-        inner = stringValueOf(value);
-        keys = arrayFilter(keys, (key) => typeof key === 'symbol' || !isArrayIndex(key));
-      }
+      else inner = stringValueOf(value);
       base = `[${kind}`;
       if (name !== kind) base += name === null ? ' (null prototype)' : ` (${name})`;
       base += `: ${formatPrimitive({ __proto__: context, colors: false }, inner)}]`;
@@ -492,8 +498,9 @@ function formatRaw(context, value, depth, kind) {
   depth += 1;
   arrayPush(context.seen, value);
   context.level = depth;
-  const output = items();
-  for (let i = 0; i < keys.length; ++i) arrayPush(output, formatProperty(context, value, keys[i], depth, kPlainProperty));
+  const output = items(), listed = mathMin(keys.length, context.keysMax);
+  for (let i = 0; i < listed; ++i) arrayPush(output, formatProperty(context, value, keys[i], depth, kPlainProperty));
+  if (listed < keys.length) arrayPush(output, '... more properties');
   arrayPop(context.seen);
 
   const reference = context.circular !== undefined ? mapGet(context.circular, value) : undefined;
@@ -504,8 +511,8 @@ function formatRaw(context, value, depth, kind) {
   }
   if (context.sorted) {
     const compare = context.sorted === true ? undefined : context.sorted;
-    const own = arraySort(arraySlice(output, output.length - keys.length), compare);
-    for (let i = 0; i < own.length; ++i) output[output.length - keys.length + i] = own[i];
+    const own = arraySort(arraySlice(output, output.length - listed), compare);
+    for (let i = 0; i < own.length; ++i) output[output.length - listed + i] = own[i];
   }
   const text = layOut(context, output, base, braces, isList, depth, value);
   const budget = context.budget - text.length;
@@ -631,8 +638,9 @@ function formatValue(context, value, depth) {
     const custom = peek(value, inspectCustom);
     if (typeof custom === 'function' && custom !== inspect) {
       const left = context.depth === null ? null : context.depth - depth;
-      const options = { ...context, depth: left, stylize: (text) => `${text}` };
-      delete options.seen; delete options.circular; delete options.budget; delete options.level; delete options.indentation;
+      const options = { stylize: (text) => `${text}` };
+      for (let i = 0; i < inspectKeys.length; ++i) put(options, inspectKeys[i], context[inspectKeys[i]]);
+      options.depth = left;
       const shown = reflectApply(custom, value, [left, options, inspect]);
       if (shown !== value) {
         if (typeof shown !== 'string') return formatValue(context, shown, depth);
@@ -653,7 +661,10 @@ function formatValue(context, value, depth) {
 }
 
 function inspectContext(options) {
-  const context = { __proto__: null, ...inspectDefaults, seen: [], circular: undefined, indentation: 0, level: 0, budget: 1 << 27 };
+  const context = {
+    __proto__: null, ...inspectDefaults, seen: [], circular: undefined, indentation: 0, level: 0, budget: 1 << 27, keysMax: Infinity,
+    isReport: false, isQuiet: false,
+  };
   if (isObject(options)) {
     const keys = objectKeys(options);
     for (let i = 0; i < keys.length; ++i) if (keys[i] in inspectDefaults) context[keys[i]] = options[keys[i]];
@@ -794,7 +805,7 @@ function format(args) {
 
 function formatJsonDirective(value) {
   try {
-    return `${jsonStringify(value)}`;
+    return `${hasIndexSetters() ? writeJson(value, '', 0) : jsonStringify(value)}`;
   } catch (error) {
     if (kindOf(error) === 'Error' && stringIncludes(`${peek(error, 'message')}`, 'circular')) return '[Circular]';
     throw error;

@@ -10,7 +10,7 @@ const getterOf = (prototype, key) => uncurry(Object.getOwnPropertyDescriptor(pro
 
 const {
   apply: reflectApply, ownKeys: reflectOwnKeys, getPrototypeOf, setPrototypeOf,
-  defineProperty, getOwnPropertyDescriptor,
+  defineProperty, getOwnPropertyDescriptor, deleteProperty,
 } = Reflect;
 const {
   create: objectCreate, keys: objectKeys, is: objectIs, assign: objectAssign,
@@ -34,7 +34,7 @@ const symbolDescription = getterOf(Symbol.prototype, 'description');
 const arrayIsArray = Array.isArray, arrayFrom = Array.from;
 const arrayPop = uncurry(Array.prototype.pop), arrayShift = uncurry(Array.prototype.shift);
 const arrayJoin = uncurry(Array.prototype.join), arrayIndexOf = uncurry(Array.prototype.indexOf);
-const arrayIncludes = uncurry(Array.prototype.includes), arraySort = uncurry(Array.prototype.sort);
+const arrayIncludes = uncurry(Array.prototype.includes), arraySort = uncurry(Array.prototype.sort), arrayReverse = uncurry(Array.prototype.reverse);
 
 const stringSlice = uncurry(String.prototype.slice), stringIndexOf = uncurry(String.prototype.indexOf);
 const stringLastIndexOf = uncurry(String.prototype.lastIndexOf), stringCharCodeAt = uncurry(String.prototype.charCodeAt);
@@ -58,10 +58,12 @@ const numberParseInt = parseInt, numberParseFloat = parseFloat;
 const { floor: mathFloor, min: mathMin, max: mathMax, round: mathRound, sqrt: mathSqrt, trunc: mathTrunc, abs: mathAbs } = Math;
 
 const mapGet = uncurry(Map.prototype.get), mapSet = uncurry(Map.prototype.set), mapHas = uncurry(Map.prototype.has);
-const mapDelete = uncurry(Map.prototype.delete), mapForEach = uncurry(Map.prototype.forEach);
+const mapDelete = uncurry(Map.prototype.delete), mapClear = uncurry(Map.prototype.clear), mapForEach = uncurry(Map.prototype.forEach);
 const mapSize = getterOf(Map.prototype, 'size');
+const mapKeys = uncurry(Map.prototype.keys), mapNext = uncurry(getPrototypeOf(new Map().keys()).next);
 const setHas = uncurry(Set.prototype.has), setAdd = uncurry(Set.prototype.add), setForEach = uncurry(Set.prototype.forEach);
 const setSize = getterOf(Set.prototype, 'size');
+const setValues = uncurry(Set.prototype.values), setNext = uncurry(getPrototypeOf(new Set().values()).next);
 const weakMapGet = uncurry(WeakMap.prototype.get), weakMapSet = uncurry(WeakMap.prototype.set);
 const weakRefDeref = uncurry(WeakRef.prototype.deref);
 
@@ -88,7 +90,7 @@ const typedArrayIndexOf = uncurry(typedArrayPrototype.indexOf);
 const dataViewBuffer = getterOf(DataView.prototype, 'buffer'), dataViewByteOffset = getterOf(DataView.prototype, 'byteOffset');
 const dataViewByteLength = getterOf(DataView.prototype, 'byteLength');
 const arrayBufferByteLength = getterOf(ArrayBuffer.prototype, 'byteLength');
-const arrayBufferSlice = uncurry(ArrayBuffer.prototype.slice), arrayBufferIsView = ArrayBuffer.isView;
+const arrayBufferIsView = ArrayBuffer.isView;
 const arrayBufferTransfer = uncurry(ArrayBuffer.prototype.transfer);
 const uint8ToBase64 = uncurry(Uint8Array.prototype.toBase64), uint8ToHex = uncurry(Uint8Array.prototype.toHex);
 
@@ -159,6 +161,13 @@ function stringSplit(text, separator) {
 
 function stringReplaceAll(text, what, by) {
   return stringIncludes(text, what) ? arrayJoin(stringSplit(text, what), by) : text;
+}
+
+/// A copy of some bytes of an array of bytes. ArrayBuffer's own `slice` would ask the buffer for its constructor.
+function copyBytes(bytes, from, to) {
+  const out = new NativeUint8Array(to - from);
+  typedArraySet(out, new NativeUint8Array(typedArrayBuffer(bytes), typedArrayByteOffset(bytes) + from, to - from));
+  return out;
 }
 
 // Those array methods that ask an array for its constructor are written out: user code may have changed it.

@@ -34,7 +34,7 @@ function cloneValue(value, memory) {
     case 'BigInt': return remember(NativeObject(bigintValueOf(value)));
     case 'Date': return remember(new NativeDate(dateGetTime(value)));
     case 'RegExp': return remember(new NativeRegExp(regexpSource(value), regexpFlags(value)));
-    case 'ArrayBuffer': return remember(arrayBufferSlice(value, 0, arrayBufferByteLength(value)));
+    case 'ArrayBuffer': return remember(typedArrayBuffer(copyBytes(new NativeUint8Array(value), 0, arrayBufferByteLength(value))));
     case 'DataView':
       return remember(new NativeDataView(cloneValue(dataViewBuffer(value), memory), dataViewByteOffset(value), dataViewByteLength(value)));
     case 'TypedArray': {
