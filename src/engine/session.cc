@@ -217,7 +217,7 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
     outcome = limit_outcome(ending_of(stop), stop_message(stop, limits_), std::move(reply.error->traceback));
     // Some guests were between two pieces of code, and did not trap. One rule for all is easier to rely on.
     if (instance_->stop_means() == wasm::StopMeans::kEpoch) broken_ = true;
-  } else if (reply.value && reply.value->text.size() > limits_.result_bytes_max) {
+  } else if (reply.value_too_long || (reply.value && reply.value->text.size() > limits_.result_bytes_max)) {
     outcome = limit_outcome(Ending::kResultLimit,
                             fmt::format("the value's text is larger than {} bytes", limits_.result_bytes_max));
   } else {

@@ -43,6 +43,7 @@ namespace sw::engine {
 /// What a guest's driver answers for one cell.
 struct Reply {
   std::optional<Value> value;
+  bool value_too_long = false;  ///< there is one, which has more text than the run may answer with
   std::optional<GuestError> error;
   std::optional<std::int32_t> exit_code;
   std::string cwd;

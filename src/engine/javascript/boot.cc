@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, kEntryCount> kEntryNames = {
     "hasBuiltin", "moduleError",      "currentDirectory", "rewriteImports", "stripTypes"};
 
 // One piece of guest memory, so that a run dirties few pages: scratch, state words, buffer for short cells.
-constexpr std::uint32_t kStateBytes = 16;
+constexpr std::uint32_t kStateBytes = 24;
 
 // Grown and freed again, so that an ordinary run finds room without growing the memory: an instance whose memory
 // grew cannot be kept for the next run. Untouched pages of an image are holes and cost nothing.
@@ -87,9 +87,12 @@ Result<void> JavaScriptGuest::boot(BakeFacts& facts) {
   state_ = block + kScratchBytes;
   set_state_word(kArmedWord, 0);
   set_state_word(kUsedWord, 0);
+  set_state_word(kAsideWord, 0);
 
   SW_TRY(const std::uint32_t value_atom, js_.new_atom("value"));
   facts["value_atom"] = value_atom;
+  SW_TRY(const std::uint32_t length_atom, js_.new_atom("length"));
+  facts["length_atom"] = length_atom;
   SW_TRY(const Internals internals, Internals::find(js_));
   internals.add_to(facts);
   SW_CHECK_OK(load_driver(facts));
@@ -246,12 +249,14 @@ Result<void> JavaScriptGuest::bind(const BakeFacts& facts) {
   SW_TRY(const std::uint64_t runtime, fact(facts, "runtime"));
   SW_TRY(const std::uint64_t block, fact(facts, "block"));
   SW_TRY(const std::uint64_t value_atom, fact(facts, "value_atom"));
+  SW_TRY(const std::uint64_t length_atom, fact(facts, "length_atom"));
   js_.set_anchors({.context = static_cast<std::uint32_t>(context),
                    .runtime = static_cast<std::uint32_t>(runtime),
                    .scratch = static_cast<std::uint32_t>(block)});
   state_ = static_cast<std::uint32_t>(block) + kScratchBytes;
   code_buffer_ = state_ + kStateBytes;
   value_atom_ = static_cast<std::uint32_t>(value_atom);
+  length_atom_ = static_cast<std::uint32_t>(length_atom);
   SW_TRY(internals_, Internals::from_facts(facts));
   for (std::size_t i = 0; i < kEntryCount; ++i) {
     SW_TRY(const std::uint64_t bits, fact(facts, entry_fact(i)));

@@ -3,6 +3,8 @@
 
 // Runs what a cell set going until nothing is left: promise jobs, process.nextTick, timers. Sleeps in the host.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -97,26 +99,34 @@ void JavaScriptGuest::sleep_for(double milliseconds) {
 
 Result<void> JavaScriptGuest::note_rejection(std::uint32_t promise, std::uint32_t reason, bool handled) {
   const Value which = js_.unbox(promise);
-  if (!handled) {
+  if (!handled && rejections_.size() < kRejectionsMax) {
     rejections_.push_back({.promise = which, .promise_box = promise, .reason_box = reason});
+    rejection_of_[which.bits] = std::prev(rejections_.end());
     return {};
   }
   SW_CHECK_OK(js_.free_box(promise));
   SW_CHECK_OK(js_.free_box(reason));
-  for (auto at = rejections_.begin(); at != rejections_.end(); ++at) {
-    if (at->promise != which) continue;
-    const Rejection found = *at;
-    rejections_.erase(at);
-    SW_CHECK_OK(js_.free_box(found.promise_box));
-    return js_.free_box(found.reason_box);
+  if (!handled) {
+    ++rejections_uncounted_;
+    return {};
   }
-  return {};
+  const auto known = rejection_of_.find(which.bits);
+  if (known == rejection_of_.end()) {
+    if (rejections_uncounted_ > 0) --rejections_uncounted_;
+    return {};
+  }
+  const Rejection found = *known->second;
+  rejections_.erase(known->second);
+  rejection_of_.erase(known);
+  SW_CHECK_OK(js_.free_box(found.promise_box));
+  return js_.free_box(found.reason_box);
 }
 
 Result<JavaScriptGuest::Progress> JavaScriptGuest::unhandled_rejection() {
   while (!rejections_.empty()) {
     const Rejection first = rejections_.front();
-    rejections_.erase(rejections_.begin());
+    rejections_.pop_front();
+    rejection_of_.erase(first.promise.bits);
     // The cell's own promise is looked at by the loop.
     if (first.promise == main_) {
       SW_CHECK_OK(js_.free_box(first.promise_box));
@@ -129,10 +139,24 @@ Result<JavaScriptGuest::Progress> JavaScriptGuest::unhandled_rejection() {
     SW_CHECK_OK(js_.free_box(first.reason_box));
     if (progress) return progress;
   }
-  return Progress();
+  return uncounted_rejections();
+}
+
+Result<JavaScriptGuest::Progress> JavaScriptGuest::uncounted_rejections() {
+  const std::size_t count = std::exchange(rejections_uncounted_, 0);
+  if (count == 0) return Progress();
+  SW_TRY(const Value message,
+         js_.new_string(fmt::format("{} promises beyond the first {} were rejected, and nothing handled them",
+                                    count, kRejectionsMax)));
+  SW_TRY(const std::uint64_t error, instance().call(js_.exports().new_error, js_.anchors().context));
+  Owned reason(js_, Value{error});
+  SW_CHECK_OK(js_.set(reason.get(), "message", message));
+  return Progress(Failure{std::move(reason)});
 }
 
 Result<void> JavaScriptGuest::forget_rejections() {
+  rejection_of_.clear();
+  rejections_uncounted_ = 0;
   for (const Rejection& rejection : std::exchange(rejections_, {})) {
     SW_CHECK_OK(js_.free_box(rejection.promise_box));
     SW_CHECK_OK(js_.free_box(rejection.reason_box));

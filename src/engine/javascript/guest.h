@@ -8,12 +8,15 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "engine/javascript/answers.h"
 #include "engine/javascript/internals.h"
 #include "engine/javascript/quickjs.h"
 #include "engine/javascript/time_zone.h"
@@ -92,12 +95,6 @@ class JavaScriptGuest final : public Guest {
   /// nullopt after throwing.
   Result<std::optional<std::string>> tune_module(std::string_view path, std::string_view source);
   /// What `code` is in JavaScript, if it is TypeScript. `is_module`: an ES module of its own.
-  struct Stripped {
-    enum class Kind : std::uint8_t { kJavaScript, kUnsupported, kInvalid };
-    Kind kind = Kind::kInvalid;
-    std::string text;  ///< the JavaScript, or why there is none
-    std::int64_t line = 0;
-  };
   Result<Stripped> strip_types(std::string_view code, bool is_module);
   Result<void> throw_module_error(std::string_view message);
   /// False after throwing the SyntaxError.
@@ -121,11 +118,14 @@ class JavaScriptGuest final : public Guest {
     std::uint32_t promise_box = 0;
     std::uint32_t reason_box = 0;
   };
+  /// More at once are counted only, or their list would take much of the host's memory.
+  static constexpr std::size_t kRejectionsMax = 100000;
 
   // Words of the state that lies in the guest's memory, so that it is part of a snapshot.
   static constexpr std::uint32_t kArmedWord = 0;   ///< bits below
   static constexpr std::uint32_t kUsedWord = 4;    ///< 1 once a cell ran
   static constexpr std::uint32_t kStartWords = 8;  ///< 64 bits: see start_ns
+  static constexpr std::uint32_t kAsideWord = 16;  ///< jobs of stopped cells: see Internals::set_aside_jobs
   // The driver's own numbers, in timers.js and process.js.
   static constexpr std::uint32_t kArmTimers = 1;
   static constexpr std::uint32_t kArmTicks = 2;
@@ -152,7 +152,9 @@ class JavaScriptGuest final : public Guest {
   Error driver_failed(std::string_view what);
 
   // A cell.
+  Result<Reply> run_cell(const RunRequest& request, std::string_view file_name);
   Result<void> begin(const RunRequest& request, std::string_view file_name);
+  Result<void> begin_again();
   bool set_time_zone();
   /// A cell ready to run, or why it cannot be.
   struct Compiled {
@@ -173,6 +175,7 @@ class JavaScriptGuest final : public Guest {
   Result<Progress> run_loop();
   Result<Progress> drain();
   Result<Progress> unhandled_rejection();
+  Result<Progress> uncounted_rejections();
   Result<Progress> uncaught_exception();
   Result<Progress> uncaught(Owned reason, std::int32_t kind, Value promise);
   Result<void> forget_rejections();
@@ -182,14 +185,25 @@ class JavaScriptGuest final : public Guest {
 
   // The answer.
   Result<Reply> answer(Owned value, std::string_view file_name);
+  Result<Reply> answer_with(Value shown, Reply reply, std::string_view file_name);
   Result<Reply> fail(Progress progress, std::string_view file_name);
   Result<Reply> fail_to_compile(std::string_view code, std::string_view file_name);
   Result<Reply> never_settled();
+  /// After the host lacked guest memory somewhere.
+  Result<Reply> run_out_of_memory();
+  bool is_lack_of_memory(Value reason) const;
   static Reply error_reply(std::string name, std::string message);
   static Reply syntax_error(const Stripped& problem, std::string_view file_name);
   Result<GuestError> describe(Value reason, std::string_view file_name);
   Result<void> abandon();
   Reply with_cwd(Reply reply);
+
+  // Memory: see memory.cc.
+  void keep_reserve();
+  void lend_reserve();
+  Result<void> make_room();
+  Result<bool> has_room();
+  bool was_growth_refused() const { return instance().refused_growths() != refused_before_; }
 
   std::uint32_t state_word(std::uint32_t offset) const;
   void set_state_word(std::uint32_t offset, std::uint32_t value);
@@ -202,6 +216,7 @@ class JavaScriptGuest final : public Guest {
   std::uint32_t state_ = 0;
   std::uint32_t code_buffer_ = 0;
   std::uint32_t value_atom_ = 0;
+  std::uint32_t length_atom_ = 0;
 
   // Of the run in progress.
   std::vector<std::pair<std::string, std::string>> env_;
@@ -211,7 +226,11 @@ class JavaScriptGuest final : public Guest {
   std::string cwd_ = "/workspace";
   Value main_ = Value::undefined();  // the cell's own promise
   bool main_rejection_handled_ = false;
-  std::vector<Rejection> rejections_;
+  std::list<Rejection> rejections_;  // that nothing handled yet, the oldest first
+  std::unordered_map<std::uint64_t, std::list<Rejection>::iterator> rejection_of_;  // by the promise's bits
+  std::size_t rejections_uncounted_ = 0;
+  std::uint64_t memory_max_ = 0;            // of the run; the user's code is refused a little of it
+  std::uint64_t refused_before_ = 0;        // growths, when the run began
   std::size_t value_bytes_max_ = SIZE_MAX;  // more than that of the value's text need not be read
   std::optional<std::int32_t> exit_code_;   // process.exitCode
   std::optional<std::int32_t> exited_;      // process.exit was called

@@ -6,11 +6,26 @@
 
 #include <optional>
 
+#include "sandbox_workers/engine/outcome.h"
 #include "sandbox_workers/wasi/random.h"
 
 namespace sw::engine::javascript {
 
 namespace {
+
+// A pending job: links to the next and the one before, the context, the function, the number of its arguments, the
+// arguments.
+constexpr std::uint32_t kJobContextAt = 8;
+constexpr std::uint32_t kJobCountAt = 16;
+constexpr std::uint32_t kJobArgumentsAt = 24;
+constexpr std::uint32_t kJobArgumentsMax = 16;  // none has more than six
+// Of a reaction to a promise: two functions that settle the promise it is for, the handler, whether it was
+// rejected, with what.
+constexpr std::uint32_t kReactionArguments = 5;
+constexpr std::uint32_t kReactionIsRejected = 3;
+
+// Jobs that are freed between two looks at the stop.
+constexpr int kJobsPerLook = 64;
 
 // The structures are searched this far from their start; the finds lie well inside.
 constexpr std::uint32_t kContextBytes = 1024;
@@ -21,6 +36,9 @@ constexpr std::uint32_t kFunctionBytes = 64;
 constexpr std::uint32_t kDeclareBytes = 6;
 constexpr std::uint32_t kDeclareFlagsAt = 5;
 constexpr std::uint8_t kLexicalFlag = 1 << 7;
+
+// A name takes two bytes of a cell's code.
+constexpr std::size_t kNamesMax = kCodeBytesMax / 2;
 
 // Flags of a property, as JS_GetOwnProperty reports them.
 constexpr std::uint32_t kConfigurable = 1 << 0;
@@ -88,6 +106,14 @@ Result<std::uint32_t> find_random_state(QuickJs& js) {
   return *found;
 }
 
+/// Does the job that waits, a reaction to a promise, look like one?
+bool is_reaction(const QuickJs& js, std::uint32_t job) {
+  const auto is_rejected = word<std::uint64_t>(js, job + kJobArgumentsAt + 8 * kReactionIsRejected);
+  return word<std::uint32_t>(js, job + kJobContextAt) == js.anchors().context &&
+         word<std::uint32_t>(js, job + kJobCountAt) == kReactionArguments &&
+         Value{is_rejected} == Value::boolean(false);
+}
+
 /// The list that the interpreter asks when it is asked whether a job is pending: while one waits, making each list
 /// of one element look empty for a moment shows which.
 Result<std::uint32_t> find_job_list(QuickJs& js) {
@@ -106,7 +132,7 @@ Result<std::uint32_t> find_job_list(QuickJs& js) {
     if (!set_links(head)) return not_found("its list of jobs");
     SW_TRY(const bool pending, js.is_job_pending());
     if (!set_links(element)) return not_found("its list of jobs");
-    if (!pending) found = head;
+    if (!pending && is_reaction(js, element)) found = head;
   }
   SW_TRY(const bool ran, js.run_job());
   SW_TRY(const bool pending, js.is_job_pending());
@@ -187,13 +213,32 @@ Result<void> Internals::reseed(QuickJs& js) const {
   return {};
 }
 
-Result<void> Internals::drop_jobs(QuickJs& js) const {
-  // The jobs' memory is not given back: freeing their values could run the user's finalizers now. It is little,
-  // and only a cell that was stopped leaves any.
-  if (!js.memory().store(job_list_, job_list_) || !js.memory().store(job_list_ + 4, job_list_)) {
+Result<void> Internals::set_aside_jobs(QuickJs& js, std::uint32_t list) const {
+  const auto store = [&](std::uint32_t address, std::uint32_t value) { return js.memory().store(address, value); };
+  const auto first = word<std::uint32_t>(js, job_list_);
+  if (first == job_list_) return {};
+  const auto last = word<std::uint32_t>(js, job_list_ + 4);
+  // The list set aside ends with 0 and has links in one direction only.
+  if (!store(last, word<std::uint32_t>(js, list)) || !store(list, first) || !store(job_list_, job_list_) ||
+      !store(job_list_ + 4, job_list_)) {
     return Error{ErrorCode::kCorrupt, "the list of jobs lies outside the memory", 0};
   }
   return {};
+}
+
+Result<void> Internals::free_jobs(QuickJs& js, std::uint32_t list, const std::function<bool()>& must_stop) const {
+  for (int count = 1;; ++count) {
+    const auto job = word<std::uint32_t>(js, list);
+    if (job == 0 || (count % kJobsPerLook == 0 && must_stop())) return {};
+    const auto arguments = word<std::uint32_t>(js, job + kJobCountAt);
+    if (arguments > kJobArgumentsMax || !js.memory().store(list, word<std::uint32_t>(js, job))) {
+      return Error{ErrorCode::kCorrupt, "the list of jobs makes no sense", 0};
+    }
+    for (std::uint32_t i = 0; i < arguments; ++i) {
+      SW_CHECK_OK(js.free(Value{word<std::uint64_t>(js, job + kJobArgumentsAt + 8 * i)}));
+    }
+    SW_CHECK_OK(js.free_raw(job));
+  }
 }
 
 Result<Declarations::Property> Declarations::own_property(QuickJs& js, Value object, std::uint32_t atom) {
@@ -221,7 +266,8 @@ Result<void> Declarations::prepare(QuickJs& js, const Internals& internals, Valu
   code_ = Owned(js, kept);
   SW_TRY(const std::uint64_t global, js.instance().call(js.exports().global_object, js.anchors().context));
   const Owned global_object(js, Value{global});
-  for (; word<std::uint8_t>(js, at) == internals.declare_opcode_; at += kDeclareBytes) {
+  for (std::size_t count = 0; word<std::uint8_t>(js, at) == internals.declare_opcode_; at += kDeclareBytes) {
+    if (++count > kNamesMax) return Error{ErrorCode::kCorrupt, "compiled code declares more than its text can", 0};
     const auto atom = word<std::uint32_t>(js, at + 1);
     const bool is_lexical = (word<std::uint8_t>(js, at + kDeclareFlagsAt) & kLexicalFlag) != 0;
     SW_TRY(Property old, own_property(js, variables, atom));

@@ -7,13 +7,14 @@
 //
 //   - a `let`, `const` or `class` of an earlier cell may be declared again;
 //   - the random generator behind Math.random starts anew after a restore;
-//   - promise jobs that are left when a cell was stopped are dropped, or they would run in the next one.
+//   - promise jobs that are left when a cell was stopped are set aside, or they would run in the next one.
 //
 // Where these structures lie is not written down here but found out at bake, by watching what a known piece of
 // code changes; each find is checked against a second fact, so another build of QuickJS fails the bake instead of
 // being misread.
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "engine/javascript/quickjs.h"
@@ -33,7 +34,10 @@ class Internals {
 
   /// Fresh bytes from the kernel.
   Result<void> reseed(QuickJs& js) const;
-  Result<void> drop_jobs(QuickJs& js) const;
+  /// Moves the pending jobs to the list at `list`, in no time whatever their number.
+  Result<void> set_aside_jobs(QuickJs& js, std::uint32_t list) const;
+  /// Frees jobs of that list until it is empty or `must_stop` says so.
+  Result<void> free_jobs(QuickJs& js, std::uint32_t list, const std::function<bool()>& must_stop) const;
 
  private:
   friend class Declarations;

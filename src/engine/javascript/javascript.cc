@@ -19,6 +19,14 @@ namespace {
 
 JavaScriptGuest& guest_of(wasm::Caller& caller) { return static_cast<JavaScriptGuest&>(caller.host()); }
 
+/// Guest memory that lacks while the host works for the guest is an exception that the guest sees.
+Result<std::uint32_t> or_out_of_memory(JavaScriptGuest& guest, Result<std::uint32_t> result) {
+  if (result.ok() || result.error().code != ErrorCode::kLimitExceeded || guest.instance().poisoned())
+    return result;
+  SW_CHECK_OK(guest.js().throw_out_of_memory());
+  return std::uint32_t{0};
+}
+
 class JavaScript final : public Language {
  public:
   explicit JavaScript(Manifest manifest) : Language(std::move(manifest)) {}
@@ -37,7 +45,8 @@ class JavaScript final : public Language {
     SW_CHECK_OK(linker.define("env", "host_call",
                               [](wasm::Caller& caller, std::uint32_t name, std::int32_t /*length*/,
                                  std::int32_t /*self*/, std::uint32_t count, std::uint32_t arguments) {
-                                return call_host_function(guest_of(caller), name, count, arguments);
+                                JavaScriptGuest& guest = guest_of(caller);
+                                return or_out_of_memory(guest, call_host_function(guest, name, count, arguments));
                               }));
     SW_CHECK_OK(linker.define("env", "host_interrupt", [](wasm::Caller& caller) {
       return static_cast<std::int32_t>(guest_of(caller).should_interrupt());
@@ -49,11 +58,13 @@ class JavaScript final : public Language {
                       }));
     SW_CHECK_OK(linker.define("env", "host_module_normalize",
                               [](wasm::Caller& caller, std::uint32_t base, std::uint32_t name) {
-                                return normalize_module(guest_of(caller), base, name);
+                                JavaScriptGuest& guest = guest_of(caller);
+                                return or_out_of_memory(guest, normalize_module(guest, base, name));
                               }));
     SW_CHECK_OK(linker.define("env", "host_module_load",
                               [](wasm::Caller& caller, std::uint32_t name, std::uint32_t length) {
-                                return load_module(guest_of(caller), name, length);
+                                JavaScriptGuest& guest = guest_of(caller);
+                                return or_out_of_memory(guest, load_module(guest, name, length));
                               }));
     return linker.define("env", "host_get_timezone_offset",
                          [](wasm::Caller& caller, std::uint32_t high, std::uint32_t low) {

@@ -156,8 +156,8 @@ Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, st
       if (!tuned) return std::uint32_t{0};
       source = *std::move(tuned);
     } else if (is_typescript_file(path)) {
-      SW_TRY(JavaScriptGuest::Stripped stripped, guest.strip_types(source, true));
-      if (stripped.kind != JavaScriptGuest::Stripped::Kind::kJavaScript) {
+      SW_TRY(Stripped stripped, guest.strip_types(source, true));
+      if (stripped.kind != Stripped::Kind::kJavaScript) {
         SW_CHECK_OK(guest.throw_module_error(fmt::format("{}:{}: {}", path, stripped.line, stripped.text)));
         return std::uint32_t{0};
       }

@@ -65,6 +65,7 @@ Result<void> QuickJs::bind(wasm::Instance& instance) {
   SW_CHECK_OK(find(e.to_cstring, "JS_ToCStringLen2"));
   SW_CHECK_OK(find(e.free_cstring, "JS_FreeCString"));
   SW_CHECK_OK(find(e.free_atom, "JS_FreeAtom"));
+  SW_CHECK_OK(find(e.free_raw, "js_free_rt"));
   SW_CHECK_OK(find(e.new_string, "JS_NewStringLen"));
   SW_CHECK_OK(find(e.new_array_buffer, "JS_NewArrayBufferCopy"));
   SW_CHECK_OK(find(e.get_array_buffer, "JS_GetArrayBuffer"));
@@ -111,6 +112,10 @@ Result<void> QuickJs::free(Value value) {
   // Only the negative tags are references.
   if (static_cast<std::int32_t>(value.bits >> 32) >= 0 || value.is(Value::kFloat)) return {};
   return instance_->call(exports_.free_value, anchors_.context, value.bits);
+}
+
+Result<void> QuickJs::free_raw(std::uint32_t address) {
+  return instance_->call(exports_.free_raw, anchors_.runtime, address);
 }
 
 Result<std::uint32_t> QuickJs::box(Value value) {
@@ -262,19 +267,22 @@ Result<Value> QuickJs::run(Value code) {
 }
 
 Result<Value> QuickJs::call(Value function, std::span<const Value> arguments) {
-  // The arguments lie on the guest's heap: the scratch area is used by host functions that this call may reach.
-  std::uint32_t address = 0;
-  if (!arguments.empty()) {
+  // The callee reads its arguments where they lie, and may call host functions that come here again.
+  const bool has_slot = calls_ < kSlots && arguments.size_bytes() <= kSlotBytes;
+  std::uint32_t address = anchors_.scratch + kResultBytes + calls_ * kSlotBytes;
+  if (!has_slot) {
     SW_TRY(address, allocate(arguments.size_bytes()));
-    const auto to = memory().range(address, arguments.size_bytes());
-    if (address == 0 || !to) return out_of_memory();
-    std::ranges::copy(std::as_bytes(arguments), to->begin());
   }
-  SW_TRY(const std::uint64_t bits,
-         instance_->call(exports_.call, anchors_.context, function.bits, Value::undefined().bits,
-                         static_cast<std::int32_t>(arguments.size()), address));
-  if (address != 0) SW_CHECK_OK(deallocate(address));
-  return Value{bits};
+  const auto to = memory().range(address, arguments.size_bytes());
+  if (address == 0 || !to) return out_of_memory();
+  std::ranges::copy(std::as_bytes(arguments), to->begin());
+  ++calls_;
+  const auto bits = instance_->call(exports_.call, anchors_.context, function.bits, Value::undefined().bits,
+                                    static_cast<std::int32_t>(arguments.size()), address);
+  --calls_;
+  if (!bits.ok()) return bits.error();
+  if (!has_slot) SW_CHECK_OK(deallocate(address));
+  return Value{*bits};
 }
 
 Result<Value> QuickJs::take_exception() {

@@ -45,9 +45,13 @@ class Owned {
 struct Anchors {
   std::uint32_t context = 0;
   std::uint32_t runtime = 0;
-  std::uint32_t scratch = 0;  ///< kScratchBytes for arguments and results of calls
+  std::uint32_t scratch = 0;  ///< kScratchBytes for results of calls and, in slots behind them, arguments
 };
-inline constexpr std::uint32_t kScratchBytes = 128;
+inline constexpr std::uint32_t kResultBytes = 64;
+// A call inside a call has a slot of its own.
+inline constexpr std::uint32_t kSlotBytes = 32;
+inline constexpr std::uint32_t kSlots = 6;
+inline constexpr std::uint32_t kScratchBytes = kResultBytes + kSlots * kSlotBytes;
 
 /// Flags of `compile`.
 enum EvalFlag : std::int32_t { kModuleFlag = 1, kCompileOnlyFlag = 1 << 5, kAsyncFlag = 1 << 7 };
@@ -73,6 +77,8 @@ class QuickJs {
 
   Result<Value> duplicate(Value value);
   Result<void> free(Value value);
+  /// Memory that the interpreter itself allocated.
+  Result<void> free_raw(std::uint32_t address);
   /// A value in a heap cell of its own, as host functions return it, and back.
   Result<std::uint32_t> box(Value value);
   Value unbox(std::uint32_t box) const;
@@ -108,6 +114,7 @@ class QuickJs {
   Result<Value> evaluate_without_source(std::string_view code, std::string_view file_name);
   /// Runs compiled code; takes over `code`.
   Result<Value> run(Value code);
+  /// Needs no memory of the guest's heap, of which there may be none, unless calls lie deep in one another.
   Result<Value> call(Value function, std::span<const Value> arguments);
   Result<Value> take_exception();
   /// Takes over `value`.
@@ -152,7 +159,7 @@ class QuickJs {
     Function<u64(u32, u64, u32)> get_property;
     Function<i32(u32, u64, u32, u64)> set_property_str;
     Function<u32(u32, u32, u64, i32)> to_cstring;
-    Function<void(u32, u32)> free_cstring, free_atom;
+    Function<void(u32, u32)> free_cstring, free_atom, free_raw;
     Function<u64(u32, u32, u32)> new_string, new_array_buffer;
     Function<u32(u32, u32, u64)> get_array_buffer;
     Function<u32(u32, u32, u32)> new_atom, new_host_function;
@@ -172,6 +179,7 @@ class QuickJs {
  private:
   wasm::Instance* instance_ = nullptr;
   Anchors anchors_;
+  std::uint32_t calls_ = 0;  // that have not returned
   Exports exports_;
 };
 
