@@ -49,27 +49,24 @@ function heapPop() {
 
 /// What programs hold. All that the loop goes by is private: it must not run what a program puts there.
 class Timeout {
-  #entry;
+  #id = nextTimerId++;
   constructor(callback, delay, args, repeats) {
     delay = +delay;
     if (!(delay >= 1 && delay <= 2147483647)) delay = 1;
-    this.#entry = { __proto__: null, timer: this, id: nextTimerId++, callback, args, delay: mathTrunc(delay), repeats, due: 0, order: 0 };
-    startTimer(this.#entry);
+    startTimer({ __proto__: null, timer: this, id: this.#id, callback, args, delay: mathTrunc(delay), repeats, due: 0, order: 0 });
   }
   ref() { return this; }
   unref() { return this; }
   hasRef() { return true; }
   refresh() {
-    if (mapGet(liveTimers, this.#entry.id) === this.#entry) {
-      // The heap orders by due time: the old entry is left to surface dead, and a copy takes over.
-      this.#entry = { __proto__: null, ...this.#entry };
-      startTimer(this.#entry);
-    }
+    // The heap orders by due time: the old entry is left to surface dead, and a copy takes over.
+    const entry = mapGet(liveTimers, this.#id);
+    if (entry !== undefined) startTimer({ __proto__: null, ...entry });
     return this;
   }
   close() { clearTimer(this); return this; }
-  [NativeSymbol.toPrimitive]() { return this.#entry.id; }
-  static _id(handle) { return #entry in handle ? handle.#entry.id : undefined; }
+  [NativeSymbol.toPrimitive]() { return this.#id; }
+  static _id(handle) { return #id in handle ? handle.#id : undefined; }
 }
 const timerIdOf = Timeout._id;
 delete Timeout._id;
