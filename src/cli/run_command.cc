@@ -13,13 +13,13 @@
 #include "cli/load_engine.h"
 #include "cli/sandbox_command.h"
 #include "cli/terminal.h"
+#include "cli/workspace_folder.h"
 #include "engine/result_json.h"
 #include "sandbox/names.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/runtime/answers.h"
 #include "sandbox_workers/wasm/guest_thread.h"
-#include "wasi/host_folder.h"
 
 namespace sw::cli {
 
@@ -36,19 +36,13 @@ struct Program {
   std::string name;
 };
 
-/// The one file in a folder whose name is "main" and an ending we know.
-Result<fs::path> main_of(const fs::path& folder) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().stem() == "main" && engine::guess_language(entry.path().native(), "").ok())
-      return entry.path();
-  }
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("{} has no main program (main.py, main.js, …)", folder.native()), 0};
-}
-
-Result<Program> read_program(const RunOptions& options, const fs::path& file) {
+/// `main` is the program's name if `file` is a folder.
+Result<Program> read_program(const RunOptions& options, const fs::path& file, const std::string& main) {
   if (options.code) return Program{*options.code, ""};
+  if (!main.empty()) {
+    SW_TRY(std::string code, read_main(file, main));
+    return Program{std::move(code), ""};
+  }
   if (file == "-") {
     SW_TRY(std::string code, read_text_file("/dev/stdin", engine::kCodeBytesMax));
     return Program{std::move(code), "<stdin>"};
@@ -91,33 +85,15 @@ int status_of(const engine::Outcome& outcome) {
   return kStatusHostFault;
 }
 
-/// The folder whose files are under /workspace, loaded; nothing when no folder was named.
-Result<std::optional<wasi::HostFolder>> load_workspace(const std::string& folder, const wasi::Clocks& clocks) {
-  if (folder.empty()) return std::optional<wasi::HostFolder>();
-  SW_TRY(auto loaded, wasi::HostFolder::load(folder, {}, clocks.realtime_ns()));
-  for (const std::string& path : loaded.skipped()) {
-    fmt::print(stderr, "sandbox-workers: {}/{} is left out of the workspace\n", folder, path);
-  }
-  return std::optional(std::move(loaded));
-}
-
-Result<void> write_back(wasi::HostFolder& workspace) {
-  SW_TRY(const auto result, workspace.write_back());
-  for (const std::string& reason : result.refused) {
-    fmt::print(stderr, "sandbox-workers: not written back: {}\n", reason);
-  }
-  return {};
-}
-
-/// A run that leaves nothing but what it wrote into its workspace folder.
+/// A run that leaves nothing but what it wrote into its workspace folder; `files` tells what became of that.
 Result<engine::Outcome> run_fresh(engine::Machine& machine, const std::shared_ptr<engine::Engine>& engine,
                                   engine::RunRequest& request, const std::string& workspace_folder,
-                                  wasi::OutputSink& sink) {
+                                  wasi::OutputSink& sink, std::optional<engine::WriteBackReport>& files) {
   SW_TRY(auto workspace, load_workspace(workspace_folder, machine.clocks()));
   if (workspace) request.workspace = workspace->tree();
   Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the run did not begin", 0};
   SW_CHECK_OK(engine->on_guest_thread([&] { outcome = engine->run(request, sink); }));
-  if (outcome.ok() && workspace && status_of(*outcome) == 0) SW_CHECK_OK(write_back(*workspace));
+  if (outcome.ok() && workspace && status_of(*outcome) == 0) files = write_back(*workspace);
   return outcome;
 }
 
@@ -178,15 +154,17 @@ struct Job {
 Result<Job> prepare(const RunOptions& options) {
   Job job;
   fs::path file = options.file;
+  std::string main;
   job.workspace_folder = options.workspace;
   std::error_code ignored;
   if (!options.code && fs::is_directory(file, ignored)) {
     // A folder is a program with its files, as for `python3 FOLDER`.
     if (job.workspace_folder.empty()) job.workspace_folder = file.native();
-    SW_TRY(file, main_of(file));
+    SW_TRY(main, main_name(file));
   }
   SW_CHECK_OK(check_sandbox_options(options, job.workspace_folder));
-  SW_TRY(Program program, read_program(options, file));
+  SW_TRY(Program program, read_program(options, file, main));
+  if (!main.empty()) file /= main;
   if (!options.code && file != "-") program.name = name_for_program(file, job.workspace_folder);
   SW_TRY(job.language, options.language.empty() ? engine::guess_language(program.name, program.code)
                                                 : engine::find_language(options.language));
@@ -232,8 +210,9 @@ Result<int> run_command(const RunOptions& options) {
   wasi::OutputSink& sink = options.json ? static_cast<wasi::OutputSink&>(buffer) : terminal;
   engine::Outcome outcome;
   std::optional<engine::ContextReport> report;
+  std::optional<engine::WriteBackReport> files;
   if (options.sandbox.empty()) {
-    SW_TRY(outcome, run_fresh(*machine, engine, job.request, job.workspace_folder, sink));
+    SW_TRY(outcome, run_fresh(*machine, engine, job.request, job.workspace_folder, sink, files));
   } else {
     auto answer = run_in_sandbox(engine, job.request, options, sink);
     if (!answer.ok() && interrupt->token().stop_requested()) return kStatusCancelled;  // before the run began
@@ -253,7 +232,7 @@ Result<int> run_command(const RunOptions& options) {
   interrupt.reset();
   if (options.json) {
     const std::string text =
-        engine::execution_result_json(engine->info(), job.request, outcome, buffer.out, buffer.err, report);
+        engine::execution_result_json(engine->info(), job.request, outcome, buffer.out, buffer.err, report, files);
     write_text(terminal, wasi::Stream::kStdout, text + '\n');
   } else {
     if (report && report->executions > 1 && !report->note.empty()) {
@@ -261,6 +240,8 @@ Result<int> run_command(const RunOptions& options) {
     }
     show(outcome, terminal);
   }
+  if (files) show(*files, job.workspace_folder);
+  if (files && !files->error.empty()) return kStatusHostFault;
   return status_of(outcome);
 }
 

@@ -109,9 +109,8 @@ Result<void> Folders::add(const std::string& dir) {
 Result<void> Folders::write_back() {
   for (wasi::HostFolder& folder : folders) {
     SW_TRY(const auto done, folder.write_back());
-    for (const std::string& link : done.refused) {
-      fmt::print(stderr, "wasi-run: link leads out of its folder, not written: {}\n", link);
-    }
+    for (const std::string& reason : done.refused) fmt::print(stderr, "wasi-run: not written back: {}\n", reason);
+    for (const std::string& reason : done.left) fmt::print(stderr, "wasi-run: {}\n", reason);
   }
   return {};
 }

@@ -61,6 +61,13 @@ json::object context_object(const ContextReport& context) {
   return object;
 }
 
+json::object write_back_object(const WriteBackReport& files) {
+  json::object object = {{"written", files.written}, {"refused", json::value_from(files.refused)}};
+  if (!files.left.empty()) object["left"] = json::value_from(files.left);
+  if (!files.error.empty()) object["error"] = to_valid_utf8(files.error);
+  return object;
+}
+
 /// The value's JSON goes in as the guest wrote it: parsing it would cost digits of large numbers.
 std::string results_text(const Outcome& outcome) {
   if (!outcome.value || outcome.error) return "[]";
@@ -86,7 +93,8 @@ std::string_view ending_name(Ending ending) {
 
 std::string execution_result_json(const EngineInfo& info, const RunRequest& request, const Outcome& outcome,
                                   std::string_view out, std::string_view err,
-                                  const std::optional<ContextReport>& context) {
+                                  const std::optional<ContextReport>& context,
+                                  const std::optional<WriteBackReport>& files) {
   json::object object = {{"code", to_valid_utf8(request.code)},
                          {"language", info.language},
                          {"engine", info.engine_name},
@@ -98,6 +106,7 @@ std::string execution_result_json(const EngineInfo& info, const RunRequest& requ
     object["executionCount"] = context->executions;
     object["context"] = context_object(*context);
   }
+  if (files) object["writeBack"] = write_back_object(*files);
   std::string text = json::serialize(object);
   text.insert(text.size() - 1,
               fmt::format(",\"durationMs\":{},\"usage\":{},\"results\":{}", milliseconds(outcome.usage.wall),

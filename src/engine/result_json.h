@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/outcome.h"
@@ -24,12 +26,21 @@ struct ContextReport {
   std::optional<std::int64_t> expires_at_ms = {};  ///< when the sandbox is destroyed if nobody uses it
 };
 
+/// What became of the files that a run left in its workspace folder.
+struct WriteBackReport {
+  std::size_t written = 0;           ///< files, folders and links that were made, changed or removed
+  std::vector<std::string> refused;  ///< what was left as it was, with the reason
+  std::vector<std::string> left;     ///< what could not be removed
+  std::string error;                 ///< why nothing was written; empty otherwise
+};
+
 /// The wire protocol's ExecutionResult as JSON text. `out` and `err` are what was printed; bytes that are not
 /// UTF-8 become U+FFFD there. Beside the protocol's fields: `ending`, `exitCode`, and in `usage` the times, the
 /// pages written and whether output was truncated. One unit of fuel is one microsecond of CPU time.
 std::string execution_result_json(const EngineInfo& info, const RunRequest& request, const Outcome& outcome,
                                   std::string_view out, std::string_view err,
-                                  const std::optional<ContextReport>& context = {});
+                                  const std::optional<ContextReport>& context = {},
+                                  const std::optional<WriteBackReport>& files = {});
 
 /// "completed", "guest-error", …
 std::string_view ending_name(Ending ending);

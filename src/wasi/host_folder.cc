@@ -2,206 +2,183 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wasi/host_folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <map>
 #include <utility>
 
-#include "sandbox_workers/base/unique_fd.h"
+#include "wasi/host_plan.h"
 #include "wasi/host_writer.h"
 
 namespace sw::wasi {
 namespace {
 
-struct CloseDir {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-using DirHandle = std::unique_ptr<DIR, CloseDir>;
+// A message names as many things as one can read.
+constexpr std::size_t kNamedMax = 20;
 
 std::uint64_t nanoseconds(const timespec& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-Error tree_error(Errno error, const std::string& path) {
-  const bool limit = error == Errno::kFbig || error == Errno::kNospc || error == Errno::kNametoolong;
-  return Error{limit ? ErrorCode::kLimitExceeded : ErrorCode::kInvalidArgument,
-               path + ": " + std::string(errno_text(error)), 0};
+Error limit(std::string message) { return Error{ErrorCode::kLimitExceeded, std::move(message), 0}; }
+
+/// For one message, however many there are.
+std::string listed(const std::vector<std::string>& things) {
+  const std::size_t named = std::min(things.size(), kNamedMax);
+  const std::string rest = things.size() > named ? fmt::format("; and {} more", things.size() - named) : "";
+  return fmt::format("{}{}", fmt::join(things.begin(), things.begin() + static_cast<std::ptrdiff_t>(named), "; "),
+                     rest);
 }
 
-/// Copies one host folder, never through a link: each step is relative to an opened directory.
+Result<UniqueFd> open_folder(const std::filesystem::path& host) {
+  UniqueFd fd(::open(host.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return errno_error(errno, "open folder " + host.string());
+  return fd;
+}
+
+/// Copies what a scan of a host folder found. What it reads may have changed since then.
 class Loader {
  public:
-  Loader(Tree& tree, std::uint64_t now_ns) : tree_(tree), now_ns_(now_ns) {}
+  Loader(int folder, Tree& tree, Node& directory, std::uint64_t now_ns)
+      : folder_(folder), tree_(tree), now_ns_(now_ns), folders_{{"", &directory}} {}
 
-  Result<void> load(UniqueFd fd, Node& to, const std::string& path);
+  Result<void> load(HostEntries& entries) {
+    for (auto& [path, entry] : entries) {
+      const auto parent = folders_.find(parent_path(path));
+      if (parent == folders_.end()) continue;  // left out, and so is this
+      SW_TRY(const bool loaded, load_entry(path, entry, *parent->second));
+      if (!loaded) skipped_.push_back(shown(path));
+    }
+    return {};
+  }
+
   std::vector<std::string>& skipped() { return skipped_; }
 
  private:
-  Result<void> load_entry(int folder, const std::string& name, Node& to, const std::string& path);
-  Result<void> load_file(int folder, const std::string& name, Node& to, const std::string& path);
-  Result<void> load_link(int folder, const std::string& name, Node& to, const std::string& path);
-  Result<std::shared_ptr<Node>> make(Node& to, const std::string& name, FileType type, const std::string& path);
+  Error refused(Errno error, const std::string& path) const;
+  Result<bool> load_entry(const std::string& path, HostEntry& entry, Node& to);
+  Result<bool> load_directory(const std::string& path, const HostEntry& entry, Node& to);
+  Result<bool> load_file(const std::string& path, HostEntry& entry, Node& to);
+  Result<bool> load_link(const std::string& path, const HostEntry& entry, Node& to);
 
+  int folder_;
   Tree& tree_;
   std::uint64_t now_ns_;
+  std::map<std::string, Node*> folders_;
   std::vector<std::string> skipped_;
 };
 
-Result<std::shared_ptr<Node>> Loader::make(Node& to, const std::string& name, FileType type,
-                                           const std::string& path) {
-  auto made = tree_.create(to, name, type, now_ns_);
-  if (!made.ok()) return tree_error(made.error(), path);
-  return *std::move(made);
+/// Why the tree does not take it.
+Error Loader::refused(Errno error, const std::string& path) const {
+  const TreeLimits& limits = tree_.limits();
+  switch (error) {
+    case Errno::kFbig: return limit(fmt::format("{} has more than {} bytes", shown(path), limits.file_bytes_max));
+    case Errno::kNospc:
+      return limit(fmt::format("there are more than {} bytes, or {} files and folders: {} does not fit",
+                               limits.tree_bytes_max, limits.entries_max, shown(path)));
+    case Errno::kNametoolong:
+      return limit(fmt::format("{} lies in more than {} folders", shown(path), limits.depth_max));
+    default: return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", shown(path), errno_text(error)), 0};
+  }
 }
 
-Result<void> Loader::load(UniqueFd fd, Node& to, const std::string& path) {
-  DirHandle directory(::fdopendir(::dup(fd.get())));
-  if (!directory) return errno_error(errno, "read folder " + path);
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  if (errno != 0) return errno_error(errno, "read folder " + path);
-  std::sort(names.begin(), names.end());  // the same tree whatever the host's order
-  for (const std::string& name : names) {
-    const std::string below = path.empty() ? name : path + "/" + name;
-    if (name_error(name) != Errno::kSuccess) {
-      skipped_.push_back(below);
-      continue;
-    }
-    SW_CHECK_OK(load_entry(fd.get(), name, to, below));
-  }
-  return {};
+Result<bool> Loader::load_entry(const std::string& path, HostEntry& entry, Node& to) {
+  const std::string name = name_of(path);
+  if (name_error(name) != Errno::kSuccess || is_temporary_name(name) || entry.opaque) return false;
+  if (entry.is_directory()) return load_directory(path, entry, to);
+  if (entry.is_link()) return load_link(path, entry, to);
+  return entry.is_file() ? load_file(path, entry, to) : false;
 }
 
-Result<void> Loader::load_entry(int folder, const std::string& name, Node& to, const std::string& path) {
-  struct stat status = {};
-  if (::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno != ENOENT) return errno_error(errno, "stat " + path);
-    skipped_.push_back(path);  // gone meanwhile
-    return {};
-  }
-  if (S_ISREG(status.st_mode)) return load_file(folder, name, to, path);
-  if (S_ISLNK(status.st_mode)) return load_link(folder, name, to, path);
-  UniqueFd fd;
-  if (S_ISDIR(status.st_mode)) {
-    fd = UniqueFd(::openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  }
-  if (!fd) {
-    skipped_.push_back(path);
-    return {};
-  }
-  SW_TRY(const auto node, make(to, name, FileType::kDirectory, path));
-  SW_CHECK_OK(load(std::move(fd), *node, path));
-  node->times.modified = nanoseconds(status.st_mtim);
-  return {};
+Result<bool> Loader::load_directory(const std::string& path, const HostEntry& entry, Node& to) {
+  const auto made = tree_.create(to, name_of(path), FileType::kDirectory, now_ns_);
+  if (!made.ok()) return refused(made.error(), path);
+  made.value()->times.modified = nanoseconds(entry.status.st_mtim);
+  folders_.emplace(path, made.value().get());
+  return true;
 }
 
-Result<void> Loader::load_file(int folder, const std::string& name, Node& to, const std::string& path) {
+Result<bool> Loader::load_file(const std::string& path, HostEntry& entry, Node& to) {
   // O_NONBLOCK: what was a file may have become a pipe, and opening that would wait.
-  const UniqueFd fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat status = {};
-  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    skipped_.push_back(path);
-    return {};
-  }
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > tree_.limits().file_bytes_max) return tree_error(Errno::kFbig, path);
-  if (size > tree_.limits().tree_bytes_max - tree_.usage().bytes) return tree_error(Errno::kNospc, path);
-  Bytes bytes(static_cast<std::size_t>(size));
-  std::size_t got = 0;
-  while (got < bytes.size()) {
-    const ssize_t count = ::read(fd.get(), bytes.data() + got, bytes.size() - got);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno_error(errno, "read " + path);
-    if (count == 0) break;  // it shrank meanwhile
-    got += static_cast<std::size_t>(count);
-  }
-  bytes.resize(got);
-  SW_TRY(const auto node, make(to, name, FileType::kRegularFile, path));
-  const Errno set = tree_.set_content(*node, SharedBytes::own(std::move(bytes)), now_ns_);
-  if (set != Errno::kSuccess) return tree_error(set, path);
-  node->times.modified = nanoseconds(status.st_mtim);
-  return {};
+  const UniqueFd fd = open_beneath(folder_, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  // What is read is what later changes are told from.
+  if (!fd || ::fstat(fd.get(), &entry.status) != 0 || !entry.is_file()) return false;
+  const auto size = static_cast<std::uint64_t>(entry.status.st_size);
+  const std::uint64_t room = tree_.limits().tree_bytes_max - tree_.usage().bytes;
+  if (size > tree_.limits().file_bytes_max) return refused(Errno::kFbig, path);
+  if (size > room) return refused(Errno::kNospc, path);
+  SW_TRY(Bytes bytes, read_opened_file(fd.get(), std::min(tree_.limits().file_bytes_max, room), path));
+  const auto made = tree_.create(to, name_of(path), FileType::kRegularFile, now_ns_);
+  if (!made.ok()) return refused(made.error(), path);
+  const Errno set = tree_.set_content(**made, SharedBytes::own(std::move(bytes)), now_ns_);
+  if (set != Errno::kSuccess) return refused(set, path);
+  made.value()->times.modified = nanoseconds(entry.status.st_mtim);
+  return true;
 }
 
-Result<void> Loader::load_link(int folder, const std::string& name, Node& to, const std::string& path) {
-  char target[kPathBytesMax];
-  const ssize_t length = ::readlinkat(folder, name.c_str(), target, sizeof target);
-  if (length <= 0 || static_cast<std::size_t>(length) == sizeof target) {
-    skipped_.push_back(path);
-    return {};
-  }
-  const auto made = tree_.create_symlink(to, name, {target, static_cast<std::size_t>(length)}, now_ns_);
-  if (made.error() == Errno::kIlseq) skipped_.push_back(path);
-  else if (!made.ok()) return tree_error(made.error(), path);
-  return {};
+Result<bool> Loader::load_link(const std::string& path, const HostEntry& entry, Node& to) {
+  const auto made = tree_.create_symlink(to, name_of(path), entry.target, now_ns_);
+  if (made.error() == Errno::kIlseq) return false;
+  if (!made.ok()) return refused(made.error(), path);
+  return true;
 }
 
 }  // namespace
 
 Result<std::vector<std::string>> copy_host_folder(const std::filesystem::path& host, Tree& tree, Node& directory,
                                                   std::uint64_t now_ns) {
-  UniqueFd fd(::open(host.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return errno_error(errno, "open folder " + host.string());
-  Loader loader(tree, now_ns);
-  SW_CHECK_OK(loader.load(std::move(fd), directory, ""));
+  SW_TRY(const UniqueFd folder, open_folder(host));
+  SW_TRY(HostEntries entries, scan_host_folder(folder.get()));
+  Loader loader(folder.get(), tree, directory, now_ns);
+  SW_CHECK_OK(loader.load(entries));
   return std::move(loader.skipped());
 }
 
 Result<HostFolder> HostFolder::load(const std::filesystem::path& host, const TreeLimits& limits,
                                     std::uint64_t now_ns) {
   HostFolder folder;
-  folder.host_ = host;
+  SW_TRY(folder.folder_, open_folder(host));
   folder.tree_ = std::make_shared<Tree>(limits, now_ns);
-  SW_TRY(folder.skipped_, copy_host_folder(host, *folder.tree_, folder.tree_->root(), now_ns));
+  SW_TRY(folder.loaded_, scan_host_folder(folder.folder_.get()));
+  Loader loader(folder.folder_.get(), *folder.tree_, folder.tree_->root(), now_ns);
+  SW_CHECK_OK(loader.load(folder.loaded_));
+  folder.skipped_ = std::move(loader.skipped());
   folder.known_ = TreeState::of(*folder.tree_);
   return folder;
 }
 
 std::vector<Change> HostFolder::changes() const { return known_.changes_to(TreeState::of(*tree_)); }
 
+/// What is on the host now is what later changes are told from.
+void HostFolder::look_again(const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    const UniqueFd folder = open_beneath(folder_.get(), parent_path(change.path), O_PATH | O_DIRECTORY);
+    HostEntry entry;
+    if (folder && look_at(folder.get(), name_of(change.path), entry)) loaded_[change.path] = std::move(entry);
+    else loaded_.erase(change.path);
+  }
+}
+
 Result<HostFolder::WriteBack> HostFolder::write_back() {
   const TreeState now = TreeState::of(*tree_);
-  const std::vector<Change> changes = known_.changes_to(now);
-  TreeState::Entries& known = known_.entries();
-  SW_TRY(HostWriter writer, HostWriter::open(host_));
-  WriteBack done;
-  // What goes first, from the deepest up: it may be in the way of what comes.
-  for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
-    const auto old = known.find(change->path);
-    if (old == known.end()) continue;
-    const bool replaced = change->kind == Change::Kind::kModified && old->second.type != change->type;
-    if (change->kind == Change::Kind::kRemoved || replaced) {
-      SW_CHECK_OK(writer.remove(change->path, old->second.type));
-      known.erase(old);
-      if (!replaced) done.written.push_back(*change);
-    }
+  if (known_.changes_to(now).empty()) return WriteBack{};
+  SW_TRY(const HostEntries host, scan_host_folder(folder_.get()));
+  SW_TRY(HostPlan plan, plan_write_back(known_, now, loaded_, host));
+  if (!plan.conflicts.empty()) return Error{ErrorCode::kConflict, listed(plan.conflicts), 0};
+  HostWriter writer(folder_.get(), plan, host);
+  if (Result<void> done = writer.run(); !done.ok()) {
+    Error error = std::move(done).error();
+    if (!writer.left().empty()) error.message += "; " + listed(writer.left());
+    return error;
   }
-  for (const Change& change : changes) {
-    if (change.kind == Change::Kind::kRemoved) continue;
-    const TreeState::Entry& entry = now.entries().at(change.path);
-    if (entry.type == FileType::kSymbolicLink && leads_out(change.path, entry.target)) {
-      done.refused.push_back(change.path + " -> " + entry.target);
-      continue;
-    }
-    switch (entry.type) {
-      case FileType::kDirectory: SW_CHECK_OK(writer.make_directory(change.path)); break;
-      case FileType::kRegularFile: SW_CHECK_OK(writer.write_file(change.path, entry.bytes.bytes)); break;
-      case FileType::kSymbolicLink: SW_CHECK_OK(writer.make_link(change.path, entry.target)); break;
-      default: continue;
-    }
-    known[change.path] = entry;
-    done.written.push_back(change);
-  }
-  std::sort(done.written.begin(), done.written.end(),
-            [](const Change& a, const Change& b) { return a.path < b.path; });
+  WriteBack done{
+      .written = known_.changes_to(plan.after), .refused = std::move(plan.refused), .left = writer.left()};
+  look_again(done.written);
+  known_ = std::move(plan.after);
   return done;
 }
 

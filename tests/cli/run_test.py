@@ -200,6 +200,68 @@ class Languages(unittest.TestCase):
                 self.assertIn(f"/workspace/deep/main{ending} 41\n",
                               run("run", "--workspace", folder, f"{folder}/deep/main{ending}")[1])
 
+    def test_a_link_that_leads_out_is_refused_by_name_and_the_rest_written(self):
+        links = {
+            "python": "import os; os.symlink('.', 's'); os.symlink('s/' * 6 + '../' * 6 + 'etc/passwd', 'e')",
+            "perl": "symlink('.', 's'); symlink('s/' x 6 . '../' x 6 . 'etc/passwd', 'e'); undef",
+            "ruby": "File.symlink('.', 's'); File.symlink('s/' * 6 + '../' * 6 + 'etc/passwd', 'e'); nil",
+            "javascript": "fs.symlinkSync('.', 's'); fs.symlinkSync('s/'.repeat(6) + '../'.repeat(6) + 'etc/passwd', 'e');"
+                          " undefined"}
+        for language, code in links.items():
+            with self.subTest(language), tempfile.TemporaryDirectory() as folder:
+                status, out, err = run("run", "-l", language, "--workspace", folder, "-c", code)
+                self.assertEqual((status, out), (0, ""), err)
+                self.assertEqual(err, "sandbox-workers: not written back: e -> s/s/s/s/s/s/../../../../../../etc/passwd: "
+                                      "leads out of the folder\n")
+                self.assertEqual(os.listdir(folder), ["s"])
+
+    def test_a_write_back_that_fails_shows_the_result_and_writes_nothing(self):
+        make = {"python": "import os; os.mkdir('q'); open('a', 'w').close(); 42", "perl": "mkdir 'q'; open my $f, '>', 'a'; 42",
+                "ruby": "Dir.mkdir('q'); File.write('a', ''); 42", "javascript": "fs.mkdirSync('q'); fs.writeFileSync('a', ''); 42"}
+        reason = "q is a FIFO on the host, which was not loaded"
+        for language, code in make.items():
+            with self.subTest(language), tempfile.TemporaryDirectory() as folder:
+                os.mkfifo(f"{folder}/q")
+                words = ("run", "-l", language, "--workspace", folder, "-c", code)
+                self.assertEqual(run(*words), (3, "42\n", "sandbox-workers: left out of the workspace: q\nsandbox-workers: "
+                                               f"nothing was written back to {folder}: {reason}\n"))
+                status, out, _ = run(*words, "--json")
+                result = json.loads(out)
+                self.assertEqual((status, result["ending"], len(result["results"])), (3, "completed", 1))
+                self.assertEqual(result["writeBack"], {"written": 0, "refused": [], "error": reason})
+                self.assertEqual(os.listdir(folder), ["q"])
+
+    def test_a_main_program_that_is_no_file_of_the_folder_is_refused(self):
+        with tempfile.TemporaryDirectory() as parent:
+            folder = pathlib.Path(parent, "folder")
+            folder.mkdir()
+            outside = pathlib.Path(parent, "outside.py")
+            outside.write_text("print('outside')")
+            main = folder / "main.py"
+            os.mkfifo(main)
+            self.assertEqual(run("run", str(folder)), (2, "", f"sandbox-workers: {main} is a FIFO, not a file\n"))
+            main.unlink()
+            main.symlink_to(outside)
+            self.assertEqual(run("run", str(folder)),
+                             (2, "", f"sandbox-workers: {main} is a link that leads out of its folder\n"))
+            self.assertEqual(run("run", str(main)), (0, "outside\n", ""))  # the user named it
+            main.unlink()
+            main.mkdir()
+            self.assertEqual(run("run", str(folder)), (2, "", f"sandbox-workers: {main} is a folder, not a file\n"))
+            main.rmdir()
+            (folder / "real.py").write_text("print('inside')")
+            main.symlink_to("real.py")
+            self.assertEqual(run("run", str(folder)), (0, "inside\n", ""))
+
+    def test_a_program_is_read_from_a_fifo_that_the_user_names(self):
+        ends = os.pipe()
+        os.write(ends[1], b"print('piped')")
+        os.close(ends[1])
+        with open(ends[0], "rb") as pipe:
+            done = subprocess.run([PROGRAM, "run", "-l", "python", f"/dev/fd/{pipe.fileno()}"], capture_output=True,
+                                  timeout=BOUND_S, check=False, pass_fds=[pipe.fileno()])
+        self.assertEqual((done.returncode, done.stdout), (0, b"piped\n"))
+
     def test_json_has_the_protocols_fields(self):
         for language, p in self.PROGRAMS.items():
             with self.subTest(language):
