@@ -139,6 +139,23 @@ TEST(Prepare, RefusesATruncatedModuleAtEveryByte) {
   }
 }
 
+TEST(Prepare, RefusesWhatCouldHoldStateBesideTheMemory) {
+  for (const char* wat :
+       {"(module (memory 1) (memory 1))", "(module (memory i64 1))", "(component (core module (func)))",
+        "(module (type $a (array (mut i32))) (global (ref $a) (array.new $a (i32.const 0) (i32.const 9))))",
+        "(module (type $s (struct (field (mut i32)))) (func (drop (struct.new $s (i32.const 1)))))"}) {
+    const auto prepared = prepare_module(wat_to_wasm(wat).value());
+    EXPECT_FALSE(prepared.ok()) << wat;
+  }
+}
+
+TEST(Prepare, RefusesAnExportWithANameOfOurs) {
+  const auto prepared = prepare_module(
+      wat_to_wasm("(module (global (mut i32) (i32.const 0)) (func (export \"sw:global:0\")))").value());
+  ASSERT_FALSE(prepared.ok());
+  EXPECT_THAT(prepared.error().message, HasSubstr("sw:global:0"));
+}
+
 struct KeepCase {
   const char* name;
   const char* wat;

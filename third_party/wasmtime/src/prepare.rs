@@ -92,9 +92,20 @@ fn constant_offset(expression: &ConstExpr) -> Option<u32> {
     }
 }
 
+/// What a module may use. An image holds one memory of 32 bits, and whatever else holds state must be seen by `scan`.
+/// A second memory, or the structs and arrays of the GC proposal, would keep for the next run what one run left there,
+/// and count against no limit.
+fn features() -> WasmFeatures {
+    (WasmFeatures::default() | WasmFeatures::EXCEPTIONS)
+        - WasmFeatures::GC
+        - WasmFeatures::MULTI_MEMORY
+        - WasmFeatures::MEMORY64
+        - WasmFeatures::COMPONENT_MODEL
+}
+
 fn scan(wasm: &[u8]) -> wasmparser::Result<Scan> {
     // Validating first means that everything below may rely on the module being well formed.
-    Validator::new_with_features(WasmFeatures::default() | WasmFeatures::EXCEPTIONS).validate_all(wasm)?;
+    Validator::new_with_features(features()).validate_all(wasm)?;
     let mut found = Scan { data_is_removable: true, ..Scan::default() };
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload?;
@@ -179,8 +190,11 @@ fn export_section(found: &Scan) -> ExportSection {
     exports
 }
 
-fn prepare(wasm: &[u8]) -> wasmparser::Result<Prepared> {
-    let found = scan(wasm)?;
+fn prepare(wasm: &[u8]) -> Result<Prepared, String> {
+    let found = scan(wasm).map_err(|problem| problem.to_string())?;
+    if let Some((name, ..)) = found.exports.iter().find(|(name, ..)| name.starts_with(GLOBAL_EXPORT_PREFIX)) {
+        return Err(format!("it exports '{name}', and such names are ours"));
+    }
     let mut module = wasm_encoder::Module::new();
     let mut exports_written = false;
     for (id, range) in &found.sections {
@@ -217,7 +231,7 @@ pub unsafe extern "C" fn sw_prepare(wasm: *const u8, length: usize, error: *mut 
     // A panic must not cross into C++; wasmparser promises none, this is the seat belt.
     let message = match std::panic::catch_unwind(|| prepare(bytes)) {
         Ok(Ok(prepared)) => return Box::into_raw(Box::new(prepared)),
-        Ok(Err(problem)) => problem.to_string(),
+        Ok(Err(problem)) => problem,
         Err(_) => "internal error while reading the module".to_string(),
     };
     *error = CString::new(message.replace('\0', " ")).unwrap_or_default().into_raw();
