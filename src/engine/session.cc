@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
+#include "engine/saved_host.h"
 #include "sandbox_workers/base/utf8.h"
 #include "sandbox_workers/engine/budget.h"
 #include "sandbox_workers/wasi/tree_state.h"
@@ -58,45 +58,8 @@ void shorten(GuestError& error) {
 // More than this in /tmp is left behind: all of it is written again whenever anything of it changes.
 constexpr std::uint64_t kTmpBytesMax = std::uint64_t{8} << 20;
 
-/// The fixed part of SessionSnapshot::extra. What is in /tmp follows, then the descriptor table.
-struct HostState {
-  std::uint64_t version = 2;
-  std::uint64_t cells = 0;
-  std::uint64_t monotonic_ns = 0;
-  std::uint64_t tmp_bytes = 0;
-};
-
 // A saved clock further ahead than this is damage, not time.
 constexpr std::uint64_t kClockAheadMaxNs = std::uint64_t{1} << 62;
-
-Bytes encode(HostState state, BytesView tmp, BytesView descriptors) {
-  state.tmp_bytes = tmp.size();
-  Bytes bytes(sizeof state);
-  std::memcpy(bytes.data(), &state, sizeof state);
-  bytes.insert(bytes.end(), tmp.begin(), tmp.end());
-  bytes.insert(bytes.end(), descriptors.begin(), descriptors.end());
-  return bytes;
-}
-
-struct SavedHost {
-  HostState state;
-  BytesView tmp;
-  BytesView descriptors;
-};
-
-Result<SavedHost> decode(BytesView bytes) {
-  SavedHost saved;
-  if (bytes.size() < sizeof saved.state) return Error{ErrorCode::kCorrupt, "a saved session is cut short", 0};
-  std::memcpy(&saved.state, bytes.data(), sizeof saved.state);
-  const BytesView rest = bytes.subspan(sizeof saved.state);
-  if (saved.state.version != HostState{}.version || saved.state.cells == 0 ||
-      saved.state.tmp_bytes > rest.size()) {
-    return Error{ErrorCode::kCorrupt, "not a saved session", 0};
-  }
-  saved.tmp = rest.first(static_cast<std::size_t>(saved.state.tmp_bytes));
-  saved.descriptors = rest.subspan(saved.tmp.size());
-  return saved;
-}
 
 }  // namespace
 
@@ -263,7 +226,8 @@ Result<SessionSnapshot> Session::snapshot() {
   SessionSnapshot state;
   SW_TRY(Bytes descriptors, guest_->wasi().descriptors().serialize(guest_->wasi().files()));
   SW_TRY(const Bytes tmp, save_tmp());
-  state.extra = encode({.cells = cells_, .monotonic_ns = guest_->wasi().monotonic_ns()}, tmp, descriptors);
+  state.extra = encode(
+      {.cells = cells_, .monotonic_ns = guest_->wasi().monotonic_ns(), .tmp = tmp, .descriptors = descriptors});
   SW_CHECK_OK(instance_->dirty_pages(state.changed));
   state.memory = instance_->memory().bytes();
   state.base = instance_->image();
@@ -296,7 +260,7 @@ Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
                                                   const SessionOptions& options, SnapshotSource& source) {
   SW_CHECK_OK(instance->grow_memory_to(source.memory_bytes()));
   SW_TRY(const BytesView bytes, source.fill(instance->memory().bytes(), instance->image()));
-  SW_TRY(const SavedHost saved, decode(bytes));
+  SW_TRY(const SavedHost saved, decode_saved_host(bytes));
   SW_TRY(auto session, create(std::move(guest), std::move(instance), watchdog));
   wasi::Wasi& wasi = session->guest_->wasi();
   wasi::RunOptions run;
@@ -304,13 +268,12 @@ Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
   SW_CHECK_OK(wasi.start_run(std::move(run)));
   SW_CHECK_OK(session->restore_tmp(saved.tmp));
   SW_CHECK_OK(wasi.descriptors().deserialize(saved.descriptors, wasi.files()));
-  session->cells_ = saved.state.cells;
+  session->cells_ = saved.cells;
   // The guest's clock goes on from where it was, or further on if this machine's is ahead; never back.
   const std::uint64_t now = wasi.monotonic_ns();
   session->monotonic_offset_ns_ =
-      saved.state.monotonic_ns > now
-          ? static_cast<std::int64_t>(std::min(saved.state.monotonic_ns - now, kClockAheadMaxNs))
-          : 0;
+      saved.monotonic_ns > now ? static_cast<std::int64_t>(std::min(saved.monotonic_ns - now, kClockAheadMaxNs))
+                               : 0;
   return session;
 }
 
