@@ -194,13 +194,17 @@ std::optional<TimeZone> TimeZone::load(std::string_view name) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   const auto file = read_file(path);
-  if (!file.ok() || file->size() < 44 || as_text(BytesView(*file).first(4)) != "TZif") return std::nullopt;
+  return file.ok() ? of_file(*file) : std::nullopt;
+}
 
+std::optional<TimeZone> TimeZone::of_file(BytesView file) {
+  if (file.size() < 44 || as_text(file.first(4)) != "TZif") return std::nullopt;
   // The first block has 32-bit times; the second, with 64 bits, says all of it and more.
-  BigEndian in(*file);
+  BigEndian in(file);
   const Counts old = take_header(in);
   in.skip(old.times * 5 + old.types * 6 + old.names + old.leap * 8 + old.standard + old.utc);
   const Counts counts = take_header(in);
+  if (counts.times * 9 > in.rest().size()) return std::nullopt;
   TimeZone zone;
   zone.changes_.resize(counts.times);
   for (Change& change : zone.changes_) change.at = in.take(8);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox_workers/base/files.h"
+
 namespace sw::engine::javascript {
 
 /// The offset of local time, as the environment variable TZ asks for.
@@ -18,6 +20,8 @@ class TimeZone {
   /// A fixed POSIX zone ("UTC", "UTC+3", "<+03>-3": the sign says how far *behind* UTC the zone is), or a name of
   /// the host's time zone database ("Europe/Berlin"). nullopt for anything else.
   static std::optional<TimeZone> parse(std::string_view text);
+  /// What a file of the database says (TZif); nullopt when it is damaged.
+  static std::optional<TimeZone> of_file(BytesView file);
 
   /// Seconds east of UTC at a moment in seconds since 1970.
   std::int32_t offset_at(std::int64_t moment) const;
