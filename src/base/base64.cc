@@ -51,7 +51,7 @@ std::optional<Bytes> base64_decode(std::string_view text) {
   digits.append(missing, '=');
 
   Bytes bytes;
-  Bytes block(kBlockBytes);
+  Bytes block(std::min(kBlockBytes, digits.size() / 4 * 3));
   for (std::string_view rest = digits; !rest.empty();) {
     const std::string_view part = rest.substr(0, kBlockBytes / 3 * 4);
     rest.remove_prefix(part.size());
