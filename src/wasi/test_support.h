@@ -13,21 +13,11 @@
 #include <vector>
 
 #include "sandbox_workers/wasi/file_system.h"
+#include "wasi/test_clocks.h"
 
 namespace sw::wasi {
 
 inline void PrintTo(Errno error, std::ostream* out) { *out << errno_name(error); }
-
-/// Clocks that stand still until a test moves them.
-class FixedClocks final : public Clocks {
- public:
-  std::uint64_t realtime_ns() const override { return realtime; }
-  std::uint64_t monotonic_ns() const override { return monotonic; }
-  std::uint64_t thread_cpu_ns() const override { return cpu; }
-  std::uint64_t realtime = 1'000'000;
-  std::uint64_t monotonic = 500;
-  std::uint64_t cpu = 0;
-};
 
 /// A file system with the standard layout and small limits.
 class FileSystemTest : public ::testing::Test {
