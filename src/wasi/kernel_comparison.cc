@@ -198,7 +198,8 @@ void KernelComparison::open_and_write() {
   same(fmt::format("open {} flags {:o}", one, host_flags), ours.error(), hosts);
   if (!ours.ok() || !fd || !flags.write || ours->node->type != FileType::kRegularFile) return;
   const std::uint64_t offset = pick_(20);
-  const std::string text(1 + pick_(5), static_cast<char>('a' + pick_(26)));
+  const std::size_t length = 1 + pick_(5);
+  const std::string text(length, static_cast<char>('a' + pick_(26)));
   if (::pwrite(fd.get(), text.data(), text.size(), static_cast<off_t>(offset)) < 0)
     differ("the host cannot write");
   if (!ours->tree->write(*ours->node, offset, as_bytes(text), 1).ok()) differ("we cannot write");

@@ -67,9 +67,7 @@ class RandomCalls : public GuestTest {
     (void)wasi().descriptors().insert(std::move(root));
   }
 
-  void check_counts(const Tree& tree) {
-    EXPECT_EQ(tree_fault(tree, open_nodes(wasi().descriptors(), tree)), "");
-  }
+  void check_counts(const Tree& tree) { EXPECT_EQ(tree_fault(tree, open_nodes(wasi().descriptors(), tree)), ""); }
 
   static constexpr TreeLimits kLimits{
       .file_bytes_max = 3000, .tree_bytes_max = 8000, .entries_max = 30, .depth_max = 5};

@@ -160,7 +160,8 @@ class Dev(unittest.TestCase):
         self.assertEqual(named, {"setup", "build", "run", "repl", "bake", "test", "bench", "format", "lint", "clean"})
 
     def test_refuses_what_it_does_not_know(self):
-        for arguments in (["nonsense"], ["clean", "all"], ["test", "--fast"], ["test", "upstream", "no such suite"]):
+        for arguments in (["nonsense"], ["clean", "all"], ["test", "--fast"], ["test", "upstream", "no such suite"],
+                          ["test", "fuzz", "no such target"]):
             done = self.dev(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
 

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What drivers answer, and what becomes of a value on its way to the caller.
+
+#include <boost/json.hpp>
+
+#include "engine/javascript/text.h"
+#include "fuzz/fuzz.h"
+#include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/engine/language.h"
+
+namespace sw::fuzz {
+namespace {
+
+namespace json = boost::json;
+
+/// Is it JSON to a parser that builds values, as readers of our answers have?
+bool parses(std::string_view text) {
+  json::error_code error;
+  json::parse_options options;
+  options.max_depth = 600;
+  json::parse(text, error, {}, options);
+  return !error;
+}
+
+void check_json(std::string_view text) {
+  if (!engine::is_plain_json(text)) return;
+  require(parses(text), "what is taken for JSON is JSON", text);
+  const std::string without = engine::javascript::without_surrogate_escapes(std::string(text));
+  require(without.size() == text.size() && parses(without), "replaced escapes leave it JSON", without);
+  require(engine::javascript::without_surrogate_escapes(without) == without, "once is enough");
+}
+
+void check_text(const std::string& text) {
+  const std::string without = engine::javascript::without_lone_surrogates(text);
+  require(without.size() == text.size(), "surrogates are replaced in place");
+  if (!first_invalid_utf8(text)) require(without == text, "valid text stays as it is");
+  const std::string quoted = engine::javascript::quoted_text(text);
+  require(quoted.front() == '\'' && quoted.back() == '\'' && quoted.size() >= text.size() + 2, "it is quoted");
+}
+
+}  // namespace
+
+SW_FUZZ(reply) {
+  const std::string_view text = as_text(input);
+  const auto reply = engine::parse_reply(text);
+  if (reply.ok()) {
+    if (reply->value) {
+      require(reply->value->text.size() <= text.size(), "a value is no longer than the answer");
+      if (reply->value->kind == engine::Value::Kind::kJson)
+        require(parses(reply->value->text), "a JSON value is JSON");
+    }
+    if (reply->exit_code) require(*reply->exit_code >= 0 && *reply->exit_code <= 255, "a status is a byte");
+    if (reply->error) {
+      require(!first_invalid_utf8(reply->error->name) && !first_invalid_utf8(reply->error->message),
+              "errors are UTF-8");
+    }
+  } else {
+    require(reply.error().code == ErrorCode::kCorrupt, "nonsense is told");
+  }
+  check_json(text);
+  check_text(std::string(text));
+}
+
+}  // namespace sw::fuzz
