@@ -45,6 +45,7 @@ InterruptScope::InterruptScope(std::chrono::seconds patience) {
   waiter_ = std::thread([this, set, patience] {
     int signal = 0;
     if (::sigwait(&set, &signal) != 0 || signal == kEndSignal) return;
+    terminated_ = signal == SIGTERM;
     source_.request_stop();
     const auto end = std::chrono::steady_clock::now() + patience;
     while (true) {
@@ -56,11 +57,15 @@ InterruptScope::InterruptScope(std::chrono::seconds patience) {
   });
 }
 
-InterruptScope::~InterruptScope() {
+InterruptScope::~InterruptScope() { end(); }
+
+bool InterruptScope::end() {
+  if (!waiter_.joinable()) return terminated_;
   ::pthread_kill(waiter_.native_handle(), kEndSignal);
   waiter_.join();
   const sigset_t set = taken_signals();
   ::pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  return terminated_;
 }
 
 SignalFreeThreads::SignalFreeThreads() : before_() {

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
 #include <stop_token>
 #include <thread>
@@ -24,9 +25,12 @@ class InterruptScope {
   InterruptScope& operator=(const InterruptScope&) = delete;
 
   std::stop_token token() const { return source_.get_token(); }
+  /// Ends the scope. Returns whether it took a SIGTERM, after which the process is to end, not only what it does.
+  bool end();
 
  private:
   std::stop_source source_;
+  std::atomic<bool> terminated_ = false;
   std::thread waiter_;
 };
 

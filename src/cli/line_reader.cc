@@ -3,11 +3,13 @@
 #include "cli/line_reader.h"
 
 #include <histedit.h>
+#include <signal.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <array>
 #include <clocale>
 #include <cstdio>
-#include <iostream>
 
 namespace sw::cli {
 
@@ -15,11 +17,42 @@ namespace {
 
 constexpr int kHistoryLines = 2000;
 
+// The terminal as it was before a line was edited, for a signal that ends the process meanwhile.
+termios terminal_before;
+
+/// Async-signal-safe.
+void restore_terminal(int signal) {
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+/// While a line is edited the terminal echoes nothing. Whoever ends the process gets it back as it was.
+class TerminalKept {
+ public:
+  TerminalKept() {
+    ::tcgetattr(STDIN_FILENO, &terminal_before);
+    for (const int signal : kSignals) ::signal(signal, &restore_terminal);
+  }
+  ~TerminalKept() {
+    for (const int signal : kSignals) ::signal(signal, SIG_DFL);
+  }
+  TerminalKept(const TerminalKept&) = delete;
+  TerminalKept& operator=(const TerminalKept&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGTERM, SIGHUP, SIGQUIT};
+};
+
 class PipeReader final : public LineReader {
  public:
   Line read(const std::string& /*prompt*/) override {
     std::string text;
-    if (!std::getline(std::cin, text)) return {};
+    int c = std::getc(stdin);
+    if (c == EOF) return {};
+    for (; c != EOF && c != '\n'; c = std::getc(stdin)) {
+      if (text.size() < kLineBytesMax) text += static_cast<char>(c);
+    }
     return {.kind = Kind::kLine, .text = std::move(text)};
   }
   bool is_terminal() const override { return false; }
@@ -61,7 +94,11 @@ class TerminalReader final : public LineReader {
     prompt_ = prompt;
     interrupted_ = false;
     int length = 0;
-    const char* begin = ::el_gets(edit_.get(), &length);
+    ::el_resize(edit_.get());
+    const char* begin = [&] {
+      const TerminalKept kept;
+      return ::el_gets(edit_.get(), &length);
+    }();
     if (interrupted_) {
       std::fputs("^C\n", stdout);
       std::fflush(stdout);

@@ -4,12 +4,18 @@
 
 // Lines typed at a terminal, with editing and history, or read from a pipe.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 
+#include "sandbox_workers/engine/outcome.h"
+
 namespace sw::cli {
+
+/// Of a line from a pipe, more is not kept: enough for code to be refused because it is too long.
+inline constexpr std::size_t kLineBytesMax = engine::kCodeBytesMax + 1;
 
 class LineReader {
  public:

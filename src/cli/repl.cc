@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "cli/interrupt.h"
+#include "cli/run_command.h"
 #include "cli/terminal.h"
 
 namespace sw::cli {
@@ -63,6 +64,7 @@ class Repl {
       }
       if (!first) cell += '\n';
       cell += line.text;
+      if (cell.size() > engine::kCodeBytesMax) return cell;  // it is refused as it is
       if (first && line.text.starts_with(':')) return cell;
       if (!first && line.text.empty() && lines_.is_terminal()) return cell;
       if (target_.is_complete(cell)) return cell;
@@ -71,9 +73,9 @@ class Repl {
 
   void evaluate(const std::string& cell) {
     TerminalSink sink;
-    std::optional<InterruptScope> interrupt(std::in_place);
-    const auto ran = target_.run(context_, cell, interrupt->token(), sink);
-    interrupt.reset();
+    InterruptScope interrupt;
+    const auto ran = target_.run(context_, cell, interrupt.token(), sink);
+    if (interrupt.end()) status_ = kStatusCancelled;
     if (!ran.ok()) return complain(ran.error());
     if (!ran->note.empty()) fmt::print(stderr, "sandbox-workers: {}\n", ran->note);
     show(ran->outcome, sink);
@@ -98,7 +100,7 @@ class Repl {
     } else if (command == "contexts") {
       show_contexts();
     } else if (command == "context") {
-      context_ = argument;
+      if (done(target_.open_context(argument))) context_ = argument;
     } else if (command == "fork") {
       if (done(target_.fork(context_, argument))) context_ = argument;
     } else if (command == "checkpoint") {

@@ -40,6 +40,9 @@ class ReplTarget {
   virtual ~ReplTarget() = default;
   virtual const std::string& language() const = 0;
   virtual bool is_complete(std::string_view code) = 0;
+  /// Makes the context if it is new. Errors: kInvalidArgument for a name that cannot be one, and for a context in
+  /// another language.
+  virtual Result<void> open_context(const std::string& context) = 0;
   /// Runs a cell in a context, which is made if it is new.
   virtual Result<Ran> run(const std::string& context, const std::string& code, std::stop_token stop,
                           wasi::OutputSink& output) = 0;

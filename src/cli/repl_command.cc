@@ -42,6 +42,10 @@ class SandboxTarget final : public ReplTarget {
   const std::string& language() const override { return engine_->info().language; }
   bool is_complete(std::string_view code) override { return completeness_.is_complete(code); }
 
+  Result<void> open_context(const std::string& context) override {
+    SW_TRY(const auto opened, local_.context(context, language()));
+    return {};
+  }
   Result<Ran> run(const std::string& context, const std::string& code, std::stop_token stop,
                   wasi::OutputSink& output) override {
     SW_TRY(const sandbox::ContextRecord known, local_.context(context, language()));

@@ -3,91 +3,15 @@
 """`sandbox-workers repl` as people use it: in a terminal, with keys, and from a pipe."""
 import os
 import pathlib
-import pty
-import re
-import select
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
+from terminal import DEADLINE_S, Terminal
+
 PROGRAM = sys.argv.pop(1)
-DEADLINE_S = 300
-
-
-class Terminal:
-    """The program behind a pseudo-terminal."""
-
-    def __init__(self, home, *arguments):
-        self.output = ""
-        environment = {**os.environ, "XDG_STATE_HOME": str(home), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execve(PROGRAM, [PROGRAM, "repl", *arguments], environment)
-
-    def press(self, key, pattern):
-        """Presses a key until it has an effect: one that comes while the terminal changes its mode is lost, as it is
-        for people."""
-        for _ in range(DEADLINE_S):
-            self.type(key)
-            try:
-                return self.wait_for(pattern, 1)
-            except TimeoutError:
-                pass
-        raise AssertionError(f"{key!r} has no effect: {self.output!r}")
-
-    def wait_for(self, pattern, bound_s=DEADLINE_S):
-        """Reads until the pattern is there, and forgets everything up to its end."""
-        end = time.monotonic() + bound_s
-        while True:
-            plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.output)
-            found = re.search(pattern, plain)
-            if found:
-                self.output = plain[found.end():]
-                return found
-            if time.monotonic() > end:
-                raise TimeoutError(f"waited for {pattern!r}, there is {plain!r}")
-            if select.select([self.fd], [], [], 0.1)[0]:
-                try:
-                    self.output += os.read(self.fd, 65536).decode("utf-8", "replace")
-                except OSError:
-                    raise AssertionError(f"it ended; waited for {pattern!r}, there is {plain!r}") from None
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def cell(self, text, answer):
-        self.type(text + "\r")
-        return self.wait_for(answer)
-
-    def leave(self, keys="\x04"):
-        """Ctrl-D means the end only at a prompt: while a cell runs, the terminal itself reads it."""
-        self.wait_for("> $")
-        for _ in range(DEADLINE_S):
-            self.type("\x15" + keys)  # on an empty line, whatever was lost or left before
-            try:
-                return self.end(1)
-            except TimeoutError:
-                pass  # it came while the terminal changed its mode
-        os.kill(self.pid, signal.SIGKILL)
-        raise AssertionError("it did not end")
-
-    def end(self, bound_s=DEADLINE_S):
-        """Its exit status, once it has ended."""
-        deadline = time.monotonic() + bound_s
-        while time.monotonic() < deadline:
-            if select.select([self.fd], [], [], 0.05)[0]:
-                try:
-                    os.read(self.fd, 65536)
-                except OSError:
-                    pass
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                os.close(self.fd)
-                return os.waitstatus_to_exitcode(status)
-        raise TimeoutError("it did not end")
 
 
 class InATerminal(unittest.TestCase):
@@ -102,7 +26,7 @@ class InATerminal(unittest.TestCase):
             ("javascript", ["function f(n) {", "  return n + 1", "}", "f(41)"], "42"),
         ]:
             with self.subTest(language=language):
-                terminal = Terminal(self.home, "-l", language)
+                terminal = Terminal(PROGRAM, self.home, "-l", language)
                 terminal.wait_for(f"{language}> ")
                 for line in lines[:-1]:
                     terminal.type(line + "\r")
@@ -116,7 +40,7 @@ class InATerminal(unittest.TestCase):
             ("javascript", "let x = 41", "console.log('going'); for (;;) x = 41", "x + 1"),
         ]:
             with self.subTest(language=language):
-                terminal = Terminal(self.home, "-l", language)
+                terminal = Terminal(PROGRAM, self.home, "-l", language)
                 terminal.wait_for("> ")
                 terminal.cell(define, "> $")
                 terminal.cell(spin, r"\ngoing\r")
@@ -126,7 +50,7 @@ class InATerminal(unittest.TestCase):
                 self.assertEqual(terminal.leave(":quit\r"), 0)
 
     def test_ctrl_c_gives_up_a_line_and_a_cell_begun(self):
-        terminal = Terminal(self.home, "-l", "python")
+        terminal = Terminal(PROGRAM, self.home, "-l", "python")
         terminal.wait_for("> ")
         terminal.type("def broken(:")
         terminal.press("\x03", r"\^C\r\n.*> $")
@@ -137,14 +61,14 @@ class InATerminal(unittest.TestCase):
         self.assertEqual(terminal.leave(), 0)
 
     def test_history_comes_back_also_in_the_next_process(self):
-        terminal = Terminal(self.home, "-l", "javascript")
+        terminal = Terminal(PROGRAM, self.home, "-l", "javascript")
         terminal.wait_for("> ")
         terminal.cell("'gr\u00fc\u00df' + 'e'", "\n'gr\u00fc\u00dfe'\r")
         terminal.wait_for("> $")
         terminal.type("\x1b[A\r")
         terminal.wait_for("\n'gr\u00fc\u00dfe'\r")
         self.assertEqual(terminal.leave(), 0)
-        again = Terminal(self.home, "-l", "javascript")
+        again = Terminal(PROGRAM, self.home, "-l", "javascript")
         again.wait_for("> ")
         again.type("\x1b[A\r")
         again.wait_for("\n'gr\u00fc\u00dfe'\r")
@@ -153,12 +77,12 @@ class InATerminal(unittest.TestCase):
 
     def test_the_state_of_a_sandbox_outlives_the_process(self):
         arguments = ("-l", "python", "--sandbox", "s", "--data", str(self.home / "data"))
-        terminal = Terminal(self.home, *arguments)
+        terminal = Terminal(PROGRAM, self.home, *arguments)
         terminal.wait_for("> ")
         terminal.cell("x = 41", "> $")
         os.kill(terminal.pid, signal.SIGKILL)
         self.assertEqual(terminal.end(), -signal.SIGKILL)
-        again = Terminal(self.home, *arguments)
+        again = Terminal(PROGRAM, self.home, *arguments)
         again.wait_for("> ")
         again.cell("x + 1", r"\n42\r")
         self.assertEqual(again.leave(), 0)
