@@ -38,6 +38,14 @@ TEST(Result, WhileDoingPrefixesTheMessage) {
             "restoring c42: page 17 torn");
 }
 
+TEST(ResultDeathTest, ReadingWhatIsNotThereEndsTheProgram) {
+  EXPECT_DEATH((void)half(3).value(), "the value of a failed result was read: odd");
+  EXPECT_DEATH((void)*half(3), "the value of a failed result was read: odd");
+  EXPECT_DEATH((void)half(2).error(), "the error of a successful result was read");
+  EXPECT_DEATH((void)Result<void>().error(), "the error of a successful result was read");
+  EXPECT_DEATH((void)(ValueOr<int, bool>(true)).value(), "the value of a failed result was read");
+}
+
 TEST(Sha256, MatchesTheStandardsVector) {
   EXPECT_EQ(sha256_hex(as_bytes("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }

@@ -3,6 +3,8 @@
 #include "sandbox_workers/base/result.h"
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <system_error>
 
 namespace sw {
@@ -23,6 +25,12 @@ std::string_view code_name(ErrorCode code) {
     case ErrorCode::kInternal: return "internal";
   }
   return "unknown";
+}
+
+void end_for_misuse(std::string_view what, std::string_view message) {
+  std::fprintf(stderr, "sandbox-workers: %.*s%s%.*s\n", static_cast<int>(what.size()), what.data(),
+               message.empty() ? "" : ": ", static_cast<int>(message.size()), message.data());
+  std::abort();
 }
 
 Error Error::while_doing(std::string_view doing) && {

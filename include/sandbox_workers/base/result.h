@@ -11,7 +11,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
+
+#include "sandbox_workers/base/value_or.h"
 
 /// Everything of this project is in namespace sw; `sandbox_workers` is its long name.
 namespace sw {}
@@ -48,30 +49,11 @@ struct [[nodiscard]] Error {
 
 /// Either a T or an Error. Never empty.
 template <class T>
-class [[nodiscard]] Result {
+class [[nodiscard]] Result : public ValueOr<T, Error> {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
+  using ValueOr<T, Error>::ValueOr;
 
-  bool ok() const { return state_.index() == 0; }
-  explicit operator bool() const { return ok(); }
-
-  /// The value; calling it on an error is a bug of the caller.
-  T& value() & { return *std::get_if<0>(&state_); }
-  const T& value() const& { return *std::get_if<0>(&state_); }
-  T&& value() && { return std::move(*std::get_if<0>(&state_)); }
-  T& operator*() & { return value(); }
-  const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
-
-  /// The error; calling it on a value is a bug of the caller.
-  const Error& error() const& { return *std::get_if<1>(&state_); }
-  Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
-
- private:
-  std::variant<T, Error> state_;
+  explicit operator bool() const { return this->ok(); }
 };
 
 template <>
@@ -82,8 +64,14 @@ class [[nodiscard]] Result<void> {
 
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const& { return *error_; }
-  Error&& error() && { return *std::move(error_); }
+  const Error& error() const& {
+    if (ok()) end_for_misuse("the error of a successful result was read", "");
+    return *error_;
+  }
+  Error&& error() && {
+    if (ok()) end_for_misuse("the error of a successful result was read", "");
+    return *std::move(error_);
+  }
 
  private:
   std::optional<Error> error_;

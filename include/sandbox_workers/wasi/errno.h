@@ -7,8 +7,8 @@
 
 #include <cstdint>
 #include <string_view>
-#include <utility>
-#include <variant>
+
+#include "sandbox_workers/base/value_or.h"
 
 namespace sw::wasi {
 
@@ -26,27 +26,13 @@ std::string_view errno_text(Errno error);
 Errno errno_from_host(int host_errno);
 
 template <class T>
-class [[nodiscard]] ErrnoOr {
+class [[nodiscard]] ErrnoOr : public ValueOr<T, Errno> {
  public:
-  ErrnoOr(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
-  ErrnoOr(Errno error) : state_(std::in_place_index<1>, error) {}         // NOLINT
+  using ValueOr<T, Errno>::ValueOr;
 
-  bool ok() const { return state_.index() == 0; }
-  explicit operator bool() const { return ok(); }
-  Errno error() const { return ok() ? Errno::kSuccess : *std::get_if<1>(&state_); }
-
-  /// The value; calling it on an error is a bug of the caller.
-  T& value() & { return *std::get_if<0>(&state_); }
-  const T& value() const& { return *std::get_if<0>(&state_); }
-  T&& value() && { return std::move(*std::get_if<0>(&state_)); }
-  T& operator*() & { return value(); }
-  const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
-
- private:
-  std::variant<T, Errno> state_;
+  explicit operator bool() const { return this->ok(); }
+  /// kSuccess if there is a value.
+  Errno error() const { return this->ok() ? Errno::kSuccess : ValueOr<T, Errno>::error(); }
 };
 
 }  // namespace sw::wasi
