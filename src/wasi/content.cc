@@ -101,14 +101,18 @@ Errno FileContent::make_own(std::uint64_t keep) {
 Errno FileContent::write(std::uint64_t offset, BytesView bytes) {
   if (bytes.empty()) return Errno::kSuccess;
   SW_WASI_CHECK(make_own(UINT64_MAX));
+  const auto begin = static_cast<std::size_t>(offset);
+  const std::size_t end = begin + bytes.size();
+  // Memory first. It doubles, so that a file written a little at a time is not copied at every write.
+  SW_WASI_CHECK(allocating([&] {
+    if (end > own_->capacity()) own_->reserve(std::max(end, std::min(2 * own_->capacity(), own_->max_size())));
+  }));
   ++version_;
-  return allocating([&] {
-    const auto begin = static_cast<std::size_t>(offset);
-    if (begin > own_->size()) own_->resize(begin);
-    const std::size_t overlap = std::min(bytes.size(), own_->size() - begin);
-    if (overlap != 0) std::memcpy(own_->data() + begin, bytes.data(), overlap);
-    own_->insert(own_->end(), bytes.begin() + static_cast<std::ptrdiff_t>(overlap), bytes.end());
-  });
+  if (begin > own_->size()) own_->resize(begin);
+  const std::size_t overlap = std::min(bytes.size(), own_->size() - begin);
+  if (overlap != 0) std::memcpy(own_->data() + begin, bytes.data(), overlap);
+  own_->insert(own_->end(), bytes.begin() + static_cast<std::ptrdiff_t>(overlap), bytes.end());
+  return Errno::kSuccess;
 }
 
 Errno FileContent::resize(std::uint64_t size) {
@@ -140,11 +144,11 @@ void FileContent::borrow(std::shared_ptr<LazyBytes> lazy) {
   lazy_ = std::move(lazy);
 }
 
-void FileContent::adopt(Bytes bytes) {
+void FileContent::adopt(std::shared_ptr<Bytes> bytes) {
   ++version_;
   borrowed_ = {};
   lazy_ = nullptr;
-  own_ = std::make_shared<Bytes>(std::move(bytes));
+  own_ = std::move(bytes);
 }
 
 bool FileContent::borrows(BytesView bytes) const {

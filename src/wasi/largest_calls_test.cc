@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/allocation_peak.h"
+#include "base/test_allocations.h"
 #include "wasi/guest_support.h"
 
 namespace sw::wasi {

@@ -32,29 +32,57 @@ ErrnoOr<const Directory::Entry*> Directory::find(std::string_view name) const {
 void Directory::insert(std::string_view name, std::shared_ptr<Node> node) {
   const auto [at, inserted] = by_name_.try_emplace(std::string(name), Entry{next_order_, std::move(node)});
   if (!inserted) return;
-  by_order_.emplace(next_order_++, &*at);
+  try {
+    by_order_.emplace(next_order_, &*at);
+  } catch (...) {
+    by_name_.erase(at);
+    throw;
+  }
+  ++next_order_;
 }
 
-void Directory::erase(std::string_view name) {
+void Directory::erase(std::string_view name) noexcept {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return;
   by_order_.erase(found->second.order);
   by_name_.erase(found);
 }
 
-void Directory::rename(std::string_view from, std::string_view to) {
+void Directory::rename(std::string_view from, std::string to) noexcept {
   const auto found = by_name_.find(from);
   if (found == by_name_.end() || from == to) return;
   erase(to);
   auto handle = by_name_.extract(found);
-  handle.key() = std::string(to);
+  handle.key() = std::move(to);
   const auto placed = by_name_.insert(std::move(handle));
-  by_order_[placed.position->second.order] = &*placed.position;
+  by_order_[placed.position->second.order] = &*placed.position;  // the number is there already
+}
+
+Directory::Slot Directory::reserve(std::string_view name) {
+  Order one;
+  one.emplace(0, nullptr);
+  Slot slot;
+  slot.name_ = name;
+  slot.order_ = one.extract(one.begin());
+  return slot;
+}
+
+void Directory::move_in(Directory& from, std::string_view name, Slot slot) noexcept {
+  const auto found = from.by_name_.find(name);
+  if (found == from.by_name_.end()) return;
+  from.by_order_.erase(found->second.order);
+  auto handle = from.by_name_.extract(found);
+  handle.key() = std::move(slot.name_);
+  handle.mapped().order = next_order_;
+  const auto placed = by_name_.insert(std::move(handle));
+  slot.order_.key() = next_order_++;
+  slot.order_.mapped() = &*placed.position;
+  by_order_.insert(std::move(slot.order_));
 }
 
 void Directory::restore_order(const std::vector<std::pair<std::uint64_t, std::string>>& order,
                               std::uint64_t next) {
-  std::map<std::uint64_t, Names::value_type*> listed;
+  Order listed;
   std::map<const void*, bool> done;
   next_order_ = next;
   for (const auto& [number, name] : order) {

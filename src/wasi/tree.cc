@@ -71,12 +71,13 @@ Errno Tree::room_for_depth(const Node& directory, std::uint32_t levels) const {
 }
 
 void Tree::attach(Node& directory, std::string_view name, std::shared_ptr<Node> node, std::uint64_t now_ns) {
-  if (is_directory(*node)) {
-    node->parent = &directory;
+  Node& attached = *node;
+  directory.directory->insert(name, std::move(node));  // may throw: nothing has changed yet
+  if (is_directory(attached)) {
+    attached.parent = &directory;
     ++directory.links;
   }
-  node->times.changed = now_ns;
-  directory.directory->insert(name, std::move(node));
+  attached.times.changed = now_ns;
   ++usage_.entries;
   directory.times.modified = directory.times.changed = now_ns;
 }
@@ -119,8 +120,9 @@ ErrnoOr<std::shared_ptr<Node>> Tree::create_symlink(Node& directory, std::string
   if (target.find('\0') != std::string_view::npos) return Errno::kInval;
   if (first_invalid_utf8(target)) return Errno::kIlseq;
   if (usage_.bytes + target.size() > limits_.tree_bytes_max) return Errno::kNospc;
+  std::string kept(target);  // before the link exists, in case there is no memory for it
   SW_WASI_TRY(auto node, create(directory, name, FileType::kSymbolicLink, now_ns));
-  node->target = target;
+  node->target = std::move(kept);
   usage_.bytes += target.size();
   return node;
 }
@@ -133,8 +135,9 @@ Errno Tree::link(Node& directory, std::string_view name, std::shared_ptr<Node> n
   SW_WASI_CHECK(writable());
   if (directory.links == 0 || node->links == 0) return Errno::kNoent;
   SW_WASI_CHECK(room_for_entry());
-  ++node->links;
+  Node& linked = *node;
   attach(directory, name, std::move(node), now_ns);
+  ++linked.links;
   return Errno::kSuccess;
 }
 
@@ -205,17 +208,22 @@ Errno Tree::rename(Node& from, std::string_view from_name, Node& to, std::string
   if (is_directory(*moved) && &from != &to) {
     SW_WASI_CHECK(room_for_depth(to, height(*moved, limits_.depth_max + 1)));
   }
+  // All the memory that is needed, before the first change.
+  std::string new_name(to_name);
+  Directory::Slot slot = Directory::reserve(to_name);
   if (target) SW_WASI_CHECK(replace(*moved, to, to_name, *target->node, now_ns));
   if (&from == &to) {
-    from.directory->rename(from_name, to_name);
-    from.times.modified = from.times.changed = now_ns;
-    moved->times.changed = now_ns;
-    return Errno::kSuccess;
+    from.directory->rename(from_name, std::move(new_name));
+  } else {
+    to.directory->move_in(*from.directory, from_name, std::move(slot));
+    if (is_directory(*moved)) {
+      moved->parent = &to;
+      --from.links;
+      ++to.links;
+    }
   }
-  const std::uint32_t links = moved->links;
-  detach(from, from_name, now_ns);
-  moved->links = links;
-  attach(to, to_name, moved, now_ns);
+  for (Node* const node : {&from, &to}) node->times.modified = node->times.changed = now_ns;
+  moved->times.changed = now_ns;
   return Errno::kSuccess;
 }
 
@@ -275,8 +283,9 @@ Errno Tree::set_content(Node& file, SharedBytes bytes, std::uint64_t now_ns) {
 }
 
 Errno Tree::set_content(Node& file, Bytes bytes, std::uint64_t now_ns) {
-  SW_WASI_CHECK(replace_content(file, bytes.size(), now_ns));
-  file.content.adopt(std::move(bytes));
+  auto owned = std::make_shared<Bytes>(std::move(bytes));
+  SW_WASI_CHECK(replace_content(file, owned->size(), now_ns));
+  file.content.adopt(std::move(owned));
   return Errno::kSuccess;
 }
 

@@ -55,7 +55,7 @@ class FileContent {
   ErrnoOr<BytesView> view() const;
   /// Bytes copied to `to`; 0 at the end or past it.
   ErrnoOr<std::size_t> read(std::uint64_t offset, std::span<std::byte> to) const;
-  /// Grows as needed; a gap reads as zeros. kNomem when the host has no memory left.
+  /// Grows as needed; a gap reads as zeros. kNomem when the host has no memory left: then nothing has changed.
   Errno write(std::uint64_t offset, BytesView bytes);
   Errno resize(std::uint64_t size);
   /// Makes room for `size` bytes, so that they are not moved when they come.
@@ -63,7 +63,7 @@ class FileContent {
 
   void borrow(SharedBytes bytes);
   void borrow(std::shared_ptr<LazyBytes> lazy);
-  void adopt(Bytes bytes);
+  void adopt(std::shared_ptr<Bytes> bytes);
   /// Do we still hold these very bytes, unchanged?
   bool borrows(BytesView bytes) const;
   /// The bytes, which stay as they are now for as long as they are held. Copies nothing.

@@ -65,10 +65,17 @@ class Directory {
   bool empty() const { return by_name_.empty(); }
   std::size_t size() const { return by_name_.size(); }
 
+  /// Throws std::bad_alloc before it has changed anything, as does `reserve`. The others do not throw.
   void insert(std::string_view name, std::shared_ptr<Node> node);
-  void erase(std::string_view name);
+  void erase(std::string_view name) noexcept;
   /// The old name's order number is kept, so that a reader who renames what it sees comes to an end.
-  void rename(std::string_view from, std::string_view to);
+  void rename(std::string_view from, std::string to) noexcept;
+
+  /// Memory for an entry that comes from another directory.
+  class Slot;
+  static Slot reserve(std::string_view name);
+  /// Moves the entry here, under the slot's name. That name is free.
+  void move_in(Directory& from, std::string_view name, Slot slot) noexcept;
 
   /// Calls visit(name, entry) in listing order for entries with order >= `from`, until it returns false.
   template <class F>
@@ -94,11 +101,19 @@ class Directory {
     bool good = false;
   };
   using Names = std::map<std::string, Entry, std::less<>>;
+  using Order = std::map<std::uint64_t, Names::value_type*>;
 
   Names by_name_;
-  std::map<std::uint64_t, Names::value_type*> by_order_;
+  Order by_order_;
   std::uint64_t next_order_ = 0;
   std::unique_ptr<Lazy> lazy_;  // only in immutable trees
+};
+
+class Directory::Slot {
+ private:
+  friend class Directory;
+  std::string name_;
+  Order::node_type order_;
 };
 
 /// A file, directory, link or device. Fields are public to this room: Tree keeps them consistent.

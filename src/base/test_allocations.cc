@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "base/allocation_peak.h"
+#include "base/test_allocations.h"
 
 #include <malloc.h>
 
@@ -12,10 +12,14 @@ namespace {
 
 std::atomic<std::size_t> allocated{0};
 std::atomic<std::size_t> peak{0};
+// How many more allocations of this thread succeed; negative: all.
+thread_local int allocations_left = -1;
 
 }  // namespace
 
 void* operator new(std::size_t size) {
+  if (allocations_left == 0) throw std::bad_alloc();
+  if (allocations_left > 0) --allocations_left;
   void* const made = std::malloc(size == 0 ? 1 : size);
   if (made == nullptr) throw std::bad_alloc();
   const std::size_t now = allocated.fetch_add(::malloc_usable_size(made)) + ::malloc_usable_size(made);
@@ -37,6 +41,18 @@ std::size_t allocation_peak(const std::function<void()>& work) {
   peak = before;
   work();
   return peak - before;
+}
+
+bool with_allocations(int count, const std::function<void()>& work) {
+  allocations_left = count;
+  bool whole = true;
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    whole = false;
+  }
+  allocations_left = -1;
+  return whole;
 }
 
 }  // namespace sw
