@@ -81,41 +81,37 @@ Result<void> Contexts::ensure_metadata() {
 }
 
 Result<void> Contexts::touch(storage::Transaction& transaction) {
-  object::TransactionAlarm slot(transaction);
-  const auto note_use = [&](object::Time now) -> Result<void> {
-    SW_TRY(auto meta, read_metadata(transaction));
-    const std::int64_t ms = now.time_since_epoch().count();
-    if (!meta) meta = Metadata{.created_ms = ms, .last_used_ms = ms};
-    meta->last_used_ms = ms;
-    return transaction.put(kMetaTable, kMetaKey, encode(*meta));
-  };
-  const auto expires = idle_timer_.touch(slot, clock_.now(), options_.idle_ttl, note_use);
-  return expires.ok() ? Result<void>() : expires.error();
+  const object::Time now = clock_.now();
+  SW_TRY(const object::IdleAlarm alarm, object::touch_idle_alarm(transaction, now, options_.idle_ttl));
+  if (!alarm.moved) return {};
+  SW_TRY(auto meta, read_metadata(transaction));
+  const std::int64_t ms = now.time_since_epoch().count();
+  if (!meta) meta = Metadata{.created_ms = ms, .last_used_ms = ms};
+  meta->last_used_ms = ms;
+  return transaction.put(kMetaTable, kMetaKey, encode(*meta));
 }
 
 template <class T>
 Result<T> Contexts::use_along(const snapshot::Also& body,
                               const std::function<Result<T>(const snapshot::Also&)>& operate) {
-  auto outcome = operate([&](storage::Transaction& transaction) -> Result<void> {
+  return operate([&](storage::Transaction& transaction) -> Result<void> {
     SW_CHECK_OK(body(transaction));
     return touch(transaction);
   });
-  if (!outcome.ok()) idle_timer_.reset();
-  return outcome;
 }
 
 Result<void> Contexts::use(const snapshot::Also& body) {
   return use_along<void>(body, [&](const snapshot::Also& along) { return storage_.transact(along); });
 }
 
-Result<object::IdleTimer::Verdict> Contexts::alarm() {
-  object::IdleTimer::Verdict verdict = object::IdleTimer::Verdict::kDisabled;
+Result<object::IdleVerdict> Contexts::alarm() {
+  object::IdleVerdict verdict = object::IdleVerdict::kDisabled;
   SW_CHECK_OK(storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
+    verdict = object::IdleVerdict::kDisabled;
     SW_TRY(const auto meta, read_metadata(transaction));
     if (!meta) return {};
-    object::TransactionAlarm slot(transaction);
     const object::Time last_used{std::chrono::milliseconds(meta->last_used_ms)};
-    SW_TRY(verdict, idle_timer_.alarm(slot, clock_.now(), options_.idle_ttl, last_used));
+    SW_TRY(verdict, object::check_idle_alarm(transaction, clock_.now(), options_.idle_ttl, last_used));
     return {};
   }));
   return verdict;
@@ -128,6 +124,7 @@ Result<std::optional<ContextRow>> Contexts::find(std::string_view id) {
   // What no context can be called is not looked for: the storage would refuse it as a key.
   if (id.empty() || id.size() > kIdBytesMax) return row;
   SW_CHECK_OK(storage_.read([&](storage::Reader& reader) -> Result<void> {
+    row.reset();
     SW_TRY(const auto bytes, reader.get(kContextsTable, id));
     if (!bytes) return {};
     SW_TRY(row, decode_context_row(*bytes));
@@ -192,7 +189,6 @@ Result<void> Contexts::remove(std::string_view id) {
 Result<void> Contexts::destroy() {
   SW_CHECK_OK(storage_.destroy());
   has_metadata_ = false;
-  idle_timer_.reset();
   SW_TRY(snapshots_, snapshot::SnapshotStore::open(storage_, options_.snapshots));
   return {};
 }

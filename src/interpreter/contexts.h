@@ -17,7 +17,7 @@
 
 #include "interpreter/context_row.h"
 #include "object/clock.h"
-#include "object/idle_timer.h"
+#include "object/idle_alarm.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/runtime/protocol.h"
 #include "snapshot/snapshot_store.h"
@@ -84,7 +84,7 @@ class Contexts {
   Result<runtime::SnapshotInfo> snapshot_info(const snapshot::Live& live, const ContextRow& row);
 
   /// The alarm has gone off.
-  Result<object::IdleTimer::Verdict> alarm();
+  Result<object::IdleVerdict> alarm();
 
   std::int64_t now_ms() { return clock_.now().time_since_epoch().count(); }
   std::uint64_t now_ns() { return static_cast<std::uint64_t>(now_ms()) * 1'000'000; }
@@ -110,7 +110,6 @@ class Contexts {
   object::Clock& clock_;
   const ContextsOptions options_;
   std::unique_ptr<snapshot::SnapshotStore> snapshots_;
-  object::IdleTimer idle_timer_;
   bool has_metadata_ = false;
 };
 

@@ -43,6 +43,8 @@ namespace asio = boost::asio;
 
 namespace {
 
+constexpr std::chrono::milliseconds kNoticePauseMin = std::chrono::seconds(1);
+
 Error cancelled() { return Error{ErrorCode::kUnavailable, "the call was cancelled", 0}; }
 Error shutting_down() { return Error{ErrorCode::kUnavailable, "shutting down", 0}; }
 
@@ -141,6 +143,7 @@ class ObjectHost::Impl {
   void arm_idle_timer();
   void begin_work();
   void end_work();
+  void wait_for_cancelled_work(std::unique_lock<std::mutex>& lock);
   void deliver_alarm(storage::DueAlarm alarm, std::function<void(Result<void>)> done);
   static Task<Result<void>> ring(Life* life, Time scheduled);
   void notice(const std::string& text) const {
@@ -728,6 +731,19 @@ std::size_t ObjectHost::Impl::resident() const {
   return lives_;
 }
 
+void ObjectHost::Impl::wait_for_cancelled_work(std::unique_lock<std::mutex>& lock) {
+  const auto pause = std::max<std::chrono::milliseconds>(options_.drain_max, kNoticePauseMin);
+  while (!quiet_.wait_for(lock, pause, [this] { return work_ == 0; })) {
+    std::string names;
+    for (const auto& [name, resident] : residents_) {
+      if (resident->active) names += fmt::format("{}{}", names.empty() ? "" : ", ", storage::to_string(name));
+    }
+    lock.unlock();
+    notice(fmt::format("shutting down: waiting for cancelled work of {}", names));
+    lock.lock();
+  }
+}
+
 void ObjectHost::Impl::shut_down() {
   {
     const std::lock_guard lock(mutex_);
@@ -761,7 +777,7 @@ void ObjectHost::Impl::shut_down() {
   }
   {
     std::unique_lock lock(mutex_);
-    quiet_.wait(lock, [this] { return work_ == 0; });
+    wait_for_cancelled_work(lock);
     residents.clear();
     for (const auto& [name, resident] : residents_) residents.push_back(resident);
     std::sort(residents.begin(), residents.end(),

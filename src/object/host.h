@@ -82,7 +82,8 @@ class ObjectHost {
   std::size_t resident() const;
 
   /// Takes no more messages, lets those in the mailboxes finish (at most `drain_max`), cancels what is left, and
-  /// drops the objects in reverse order of their making. Not from a thread of the host.
+  /// drops the objects in reverse order of their making. Cancelled work has to end by itself: a thread cannot be
+  /// taken from it. While one does not, `on_notice` is told whose it is. Not from a thread of the host.
   void shut_down();
 
  private:

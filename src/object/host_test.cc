@@ -281,7 +281,7 @@ class HostTest : public testing::Test {
     return static_cast<std::size_t>(std::count(lines.begin(), lines.end(), line));
   }
 
-  storage::MemoryDisk disk_;
+  storage::MemoryDisk disk_{storage::Bodies::kTwice};
   ManualClock clock_{at(1'000'000)};
   Log log_;
   Log replies_;

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "object/clock.h"
-#include "object/idle_timer.h"
+#include "object/idle_alarm.h"
 #include "sandbox/answer.h"
 #include "sandbox/binding.h"
 #include "sandbox/file_store.h"
@@ -198,7 +198,6 @@ class Sandbox {
   Contexts contexts_;
   std::optional<FileStore> store_;
   std::optional<Workspace> workspace_;
-  object::IdleTimer timer_;
   std::optional<object::Time> expires_;
   object::Time last_used_{};  // exact, where the record's lags behind
 };

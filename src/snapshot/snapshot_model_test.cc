@@ -417,7 +417,7 @@ void run_model(storage::Storage& storage, int steps, std::size_t history_max) {
 
 TEST(SnapshotModel, MemoryStorage) {
   for (const std::size_t history_max : {0U, 1U, 4U, 20U}) {
-    storage::MemoryDisk disk;
+    storage::MemoryDisk disk{storage::Bodies::kTwice};
     const auto storage = storage::open_memory_storage(disk);
     run_model(*storage, 200, history_max);
   }

@@ -137,12 +137,12 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
                                         BytesView image, std::span<std::byte> memory) {
   SW_TRY(const ContextRecord* const record, state_->find(context));
   SW_CHECK_OK(state_->check_kept(*record, version));
-  auto live =
-      std::make_unique<LiveState>(std::string(context), std::string(build), state_->options.recent_bytes_max);
+  std::unique_ptr<LiveState> live;
   Bytes host_tables;
   std::uint64_t pages_written = 0;
   std::uint64_t packs_read = 0;
   SW_CHECK_OK(state_->storage.read([&](storage::Reader& reader) -> Result<void> {
+    live = std::make_unique<LiveState>(std::string(context), std::string(build), state_->options.recent_bytes_max);
     PackReader packs = state_->reader_of(reader, record->family);
     SW_TRY(const auto pack, packs.pack(version));
     if (!pack->version) return not_found("version", to_string(version));

@@ -92,7 +92,7 @@ class SnapshotStoreTest : public testing::Test {
     }));
   }
 
-  storage::MemoryDisk disk_;
+  storage::MemoryDisk disk_{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage_;
   std::unique_ptr<storage::ObjectStorage> object_;
   std::unique_ptr<SnapshotStore> store_;

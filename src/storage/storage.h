@@ -106,7 +106,7 @@ class ObjectStorage {
   /// former owner.
   virtual std::uint64_t generation() const = 0;
 
-  /// Runs `body` over one consistent state.
+  /// Runs `body` over one consistent state. As in `transact`, it may be run again from the start.
   virtual Result<void> read(const std::function<Result<void>(Reader&)>& body) = 0;
 
   /// Runs `body` and commits what it did; an error of `body` undoes it and is returned. Once this returns ok, the

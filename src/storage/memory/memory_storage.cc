@@ -31,13 +31,16 @@ struct Entry {
 }  // namespace
 
 struct MemoryDisk::State {
+  explicit State(Bodies how_often) : bodies(how_often) {}
+
+  const Bodies bodies;
   std::mutex mutex;                                      // guards all below
   std::map<ObjectName, std::shared_ptr<Entry>> entries;  // shared with the handles, which may outlive a removal
   std::uint64_t generations = 0;
   std::optional<Error> failure;
 };
 
-MemoryDisk::MemoryDisk() : state_(std::make_unique<State>()) {}
+MemoryDisk::MemoryDisk(Bodies bodies) : state_(std::make_unique<State>(bodies)) {}
 MemoryDisk::~MemoryDisk() = default;
 
 void MemoryDisk::fail_commits(std::optional<Error> error) {
@@ -152,6 +155,7 @@ class MemoryObject final : public ObjectStorage {
     if (entry_->content.exists && transaction.content().schema != entry_->content.schema) {
       SW_CHECK_OK(commit(transaction));
     }
+    if (disk_.bodies == Bodies::kTwice) SW_CHECK_OK(body(transaction));
     SW_CHECK_OK(body(transaction));
     if (transaction.failure()) return *transaction.failure();
     return {};
@@ -160,6 +164,11 @@ class MemoryObject final : public ObjectStorage {
   Result<void> transact(const std::function<Result<void>(Transaction&)>& body) override {
     const std::lock_guard lock(entry_->use);
     SW_CHECK_OK(check_owner());
+    if (disk_.bodies == Bodies::kTwice) {
+      MemoryTransaction undone(entry_->content);
+      SW_CHECK_OK(upgrade(undone));
+      SW_CHECK_OK(body(undone));
+    }
     MemoryTransaction transaction(entry_->content);
     SW_CHECK_OK(upgrade(transaction));
     transaction.forget_writes();

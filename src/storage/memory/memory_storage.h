@@ -5,16 +5,21 @@
 // Storage that lasts as long as its MemoryDisk: for tests, and for engines that are tried out without a data
 // folder.
 
+#include <cstdint>
 #include <memory>
 
 #include "storage/storage.h"
 
 namespace sw::storage {
 
+/// How often the body of a read or a transaction runs. Twice, the first time undone, is what a database that
+/// resolves conflicts may do: for tests of whatever uses a storage.
+enum class Bodies : std::uint8_t { kOnce, kTwice };
+
 /// What a process that "restarts" finds again: give the same disk to the next storage.
 class MemoryDisk {
  public:
-  MemoryDisk();
+  explicit MemoryDisk(Bodies bodies = Bodies::kOnce);
   ~MemoryDisk();
   MemoryDisk(const MemoryDisk&) = delete;
   MemoryDisk& operator=(const MemoryDisk&) = delete;
