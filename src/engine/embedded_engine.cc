@@ -39,7 +39,8 @@ EmbeddedEngine::EmbeddedEngine(const Environment& environment, std::unique_ptr<L
                       .memory_bytes = about.memory_bytes_max,
                       .code_bytes = kCodeBytesMax,
                       // JSON escapes at most double the code of most programs, and stdin comes along.
-                      .request_bytes = 2 * kCodeBytesMax + (std::uint64_t{1} << 20)}};
+                      .request_bytes = 2 * kCodeBytesMax + (std::uint64_t{1} << 20)},
+           .aliases = about.aliases};
 }
 
 Result<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::load(const Environment& environment,

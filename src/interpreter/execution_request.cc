@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/case_conv.hpp>
+#include <boost/algorithm/string/predicate.hpp>
 #include <boost/json.hpp>
-#include <cctype>
 
 #include "runtime/messages.h"
 
@@ -39,18 +40,10 @@ ValueOr<runtime::EnvVars, ErrorBody> env_vars_of(const json::object& body) {
   return env;
 }
 
-/// What a `language` in a request means.
-std::string resolve_language(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (lower == "python3") return "python";
-  if (lower == "js" || lower == "node") return "javascript";
-  if (lower == "ts") return "typescript";
-  return lower;
-}
-
-bool runs_language(std::string_view runtime, const std::string& language) {
-  return language == runtime || (language == "typescript" && runtime == "javascript");
+/// Whether a `language` in a request means this engine's.
+bool is_language_of(const engine::EngineInfo& info, std::string_view name) {
+  const std::string lower = boost::algorithm::to_lower_copy(std::string(name));
+  return lower == info.language || std::ranges::find(info.aliases, lower) != info.aliases.end();
 }
 
 /// Stdin and arguments, which this project adds to the protocol's request.
@@ -74,7 +67,7 @@ std::optional<ErrorBody> read_extras(const json::object& body, engine::RunReques
 ValueOr<engine::RunRequest, ErrorBody> read_execution_request(const Request& http,
                                                               const engine::EngineInfo& info) {
   const auto type = runtime::find_header(http.headers, "content-type");
-  if (!type || !resolve_language(*type).starts_with("application/json")) {
+  if (!type || !boost::algorithm::istarts_with(*type, "application/json")) {
     return runtime::validation_failed("Content-Type must be application/json", 415);
   }
   auto parsed = runtime::read_object(http, info.limits.request_bytes);
@@ -86,14 +79,15 @@ ValueOr<engine::RunRequest, ErrorBody> read_execution_request(const Request& htt
   if (body.contains("input")) {
     return runtime::validation_failed("input is no longer supported; pass data with envVars");
   }
+  engine::RunRequest request;
   if (const json::value* language = body.if_contains("language")) {
     if (!language->is_string()) return runtime::validation_failed("language must be a string");
-    if (!runs_language(info.language, resolve_language(language->get_string()))) {
+    if (!is_language_of(info, language->get_string())) {
       return runtime::validation_failed(fmt::format("Unsupported language '{}' on this runtime ({})",
                                                     std::string_view(language->get_string()), info.language));
     }
+    request.alias = language->get_string();
   }
-  engine::RunRequest request;
   if (const json::value* code = body.if_contains("code"); code && code->is_string()) {
     request.code = code->get_string();
   }

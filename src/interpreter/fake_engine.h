@@ -14,6 +14,7 @@
 #include <atomic>
 #include <boost/json.hpp>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -109,12 +110,14 @@ class FakeEngine final : public engine::Engine {
       : info_{.language = "fake",
               .engine_name = "Fake 1",
               .build = std::move(build),
-              .limits = {.memory_bytes = 1}} {}
+              .limits = {.memory_bytes = 1},
+              .aliases = {"fk"}} {}
 
   const engine::EngineInfo& info() const override { return info_; }
   bool has_sessions() const override { return sessions; }
   Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override {
     if (request.code == "fault") return engine::ExecutionLimitError("out of fuel");
+    if (during_run) during_run(request);
     (void)output.write(wasi::Stream::kStdout, as_bytes(request.code + "\n" + request.stdin_data));
     engine::Outcome outcome;
     outcome.value = engine::Value{.text = request.env.empty() ? "" : request.env.front().second};
@@ -134,7 +137,8 @@ class FakeEngine final : public engine::Engine {
 
   bool sessions = true;
   bool fail_boot = false;
-  std::atomic<int> alive = 0;  ///< instances
+  std::function<void(const engine::RunRequest&)> during_run = {};  ///< in a run outside of contexts
+  std::atomic<int> alive = 0;                                      ///< instances
 
  private:
   engine::EngineInfo info_;

@@ -29,7 +29,9 @@ class InterpreterObject final : public object::Object {
   InterpreterObject(object::ObjectContext& context, const ObjectParts& parts) : context_(context), parts_(parts) {}
 
   /// Does something with the server, on a thread that may block. `work` and what it uses live until the task ends.
-  object::Task<Result<void>> serve(std::function<Result<void>(InterpreterServer&)> work);
+  /// `on_cancel` is called, on any thread, if the call is cancelled meanwhile.
+  object::Task<Result<void>> serve(std::function<Result<void>(InterpreterServer&)> work,
+                                   std::function<void()> on_cancel);
 
   object::Task<Result<void>> on_alarm(object::Time scheduled) override;
 

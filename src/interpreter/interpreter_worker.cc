@@ -12,6 +12,7 @@
 #include "engine/result_json.h"
 #include "interpreter/execution_request.h"
 #include "interpreter/interpreter_object.h"
+#include "interpreter/run_slots.h"
 #include "object/host.h"
 #include "sandbox_workers/runtime/answers.h"
 #include "storage/memory/memory_storage.h"
@@ -31,6 +32,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::string_view kInterpreters = "/interpreters/";
+// As many as may wait for one Interpreter.
+constexpr std::size_t kWaitingRunsMax = 1000;
 
 /// The class of the objects that are Interpreters of a language; each language has its own.
 std::string class_of(std::string_view language) {
@@ -59,7 +62,10 @@ class InterpreterRuntime {
                                         .idle_ttl = options.idle_ttl,
                                         .snapshots = {.history_max = options.undo_max}},
                            .workspace_limits = options.workspace_limits}},
-        class_(class_of(parts_.engine->info().language)) {}
+        class_(class_of(parts_.engine->info().language)),
+        runs_at_once_(options.runs_at_once != 0 ? options.runs_at_once
+                                                : std::max(1U, std::thread::hardware_concurrency())),
+        slots_(runs_at_once_, kWaitingRunsMax) {}
 
   Result<void> open() {
     storage::Storage* storage = options_.storage;
@@ -67,11 +73,9 @@ class InterpreterRuntime {
       SW_TRY(own_storage_, open_own_storage());
       storage = own_storage_.get();
     }
-    const std::size_t at_once =
-        options_.runs_at_once != 0 ? options_.runs_at_once : std::max(1U, std::thread::hardware_concurrency());
     host_ = std::make_unique<object::ObjectHost>(
         *storage, *parts_.clock,
-        object::HostOptions{.threads = 1, .storage_threads = 2, .blocking_threads = at_once});
+        object::HostOptions{.threads = 1, .storage_threads = 2, .blocking_threads = runs_at_once_});
     host_->add_class(class_, {{}, [this](object::ObjectContext& context) {
                                 return std::make_unique<InterpreterObject>(context, parts_);
                               }});
@@ -97,16 +101,27 @@ class InterpreterRuntime {
     return std::nullopt;
   }
 
+  /// A place for a run outside all contexts.
+  Result<RunSlots::Slot> take_slot(const std::stop_token& cancel) { return slots_.take(cancel); }
+
+  /// What `serve` does with an Interpreter. The token is requested when the caller cancels, or the host shuts
+  /// down.
+  using Work = std::function<Result<void>(InterpreterServer&, const std::stop_token&)>;
+
   /// Does something with an Interpreter when its turn has come, and waits until it is done.
-  Result<void> serve(std::string_view key, const std::stop_token& cancel,
-                     const std::function<Result<void>(InterpreterServer&)>& work) {
+  Result<void> serve(std::string_view key, const std::stop_token& cancel, const Work& work) {
     auto done = std::make_shared<std::promise<Result<void>>>();  // shared with the reply, which may end last
     auto outcome = done->get_future();
     const auto call = host_->send(
         {.class_name = class_, .id = std::string(key)},
-        [&work](object::Object& object) { return static_cast<InterpreterObject&>(object).serve(work); },
+        [&work](object::Object& object) {
+          std::stop_source stop;
+          std::function<Result<void>(InterpreterServer&)> body =
+              [&work, token = stop.get_token()](InterpreterServer& server) { return work(server, token); };
+          std::function<void()> on_cancel = [stop]() mutable { stop.request_stop(); };
+          return static_cast<InterpreterObject&>(object).serve(std::move(body), std::move(on_cancel));
+        },
         [done](Result<void> reply) { done->set_value(std::move(reply)); });
-    // Takes it out of the mailbox; a run that has begun sees the token itself.
     const std::stop_callback on_cancel(cancel, [&call] { call->cancel(); });
     return outcome.get();
   }
@@ -121,6 +136,8 @@ class InterpreterRuntime {
   const std::unique_ptr<object::Clock> own_clock_;
   const ObjectParts parts_;
   const std::string class_;
+  const std::size_t runs_at_once_;
+  RunSlots slots_;
   storage::MemoryDisk memory_;
   std::unique_ptr<storage::Storage> own_storage_;
   std::unique_ptr<object::ObjectHost> host_;  // last: its objects use all of the above
@@ -155,6 +172,8 @@ Response describe(const InterpreterRuntime& runtime) {
 Response run_once(InterpreterRuntime& runtime, const Request& http) {
   auto read = read_execution_request(http, runtime.info());
   if (!read.ok()) return runtime::error_response(read.error(), runtime.now_ms());
+  const auto slot = runtime.take_slot(http.cancel);
+  if (!slot.ok()) return runtime::error_response(runtime::error_body(slot.error()), runtime.now_ms());
   engine::RunRequest& request = *read;
   request.limits = runtime.limits();
   request.cancel = http.cancel;
@@ -180,10 +199,12 @@ Response forward(InterpreterRuntime& runtime, const Request& http) {
   Request inner = http;
   inner.path = key.size() == rest.size() ? "/" : rest.substr(key.size());
   Response response;
-  const auto served = runtime.serve(key, http.cancel, [&](InterpreterServer& server) -> Result<void> {
-    response = server.fetch(inner);
-    return {};
-  });
+  const auto served = runtime.serve(key, http.cancel,
+                                    [&](InterpreterServer& server, const std::stop_token& cancel) -> Result<void> {
+                                      inner.cancel = cancel;
+                                      response = server.fetch(inner);
+                                      return {};
+                                    });
   return served.ok() ? response : runtime::error_response(runtime::error_body(served.error()), now());
 }
 
@@ -221,10 +242,11 @@ Result<Answer<ExecuteResponse>> InterpreterWorker::execute_in_context(std::strin
     *answer = *std::move(refusal);
     return answer;
   }
-  const auto served = runtime_->serve(key, args.cancel, [&](InterpreterServer& server) -> Result<void> {
-    return runtime_->engine()->on_guest_thread(
-        [&] { *answer = server.execute_in_context(args, get_files, output); });
-  });
+  const auto served = runtime_->serve(
+      key, args.cancel, [&](InterpreterServer& server, const std::stop_token& cancel) -> Result<void> {
+        return runtime_->engine()->on_guest_thread(
+            [&] { *answer = server.execute_in_context(args, get_files, output, cancel); });
+      });
   if (!served.ok()) *answer = runtime::error_body(served.error());
   return answer;
 }

@@ -136,7 +136,7 @@ class LanguagesTest : public ::testing::TestWithParam<std::string> {
   }
 
   const Programs& code_ = programs().at(GetParam());
-  storage::MemoryDisk disk_;
+  storage::MemoryDisk disk_{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage_ = storage::open_memory_storage(disk_);
   Workspace files_{kWorkspaceLimits, 1};  // of the Sandbox: they outlive the process
   std::unique_ptr<TestWorker> worker_;

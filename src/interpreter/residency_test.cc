@@ -155,7 +155,7 @@ TEST(Residency, AThousandContextsTouchedAtRandomTakeNoMoreAndNoMore) {
 }
 
 TEST(Residency, InterpretersAtWorkAreLeftAloneAndTheOthersGo) {
-  storage::MemoryDisk disk;
+  storage::MemoryDisk disk{storage::Bodies::kTwice};
   const auto storage = storage::open_memory_storage(disk);
   const auto engine = std::make_shared<FakeEngine>();
   const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = 4});

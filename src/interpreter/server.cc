@@ -82,6 +82,7 @@ struct InterpreterServer::Run {
   const runtime::ExecuteArgs& args;
   const runtime::GetFiles& get_files;
   wasi::OutputSink& output;
+  const std::stop_token& cancel;
   ContextRow row = {};
   std::unique_ptr<Resident> resident = {};
   wasi::TreeState files_before = {};
@@ -117,10 +118,10 @@ Result<void> InterpreterServer::destroy() {
   return contexts_->destroy();
 }
 
-Result<object::IdleTimer::Verdict> InterpreterServer::on_alarm() {
+Result<object::IdleVerdict> InterpreterServer::on_alarm() {
   const auto working = tenant_.work();
   SW_TRY(const auto verdict, contexts_->alarm());
-  if (verdict == object::IdleTimer::Verdict::kDestroy) SW_CHECK_OK(destroy());
+  if (verdict == object::IdleVerdict::kDestroy) SW_CHECK_OK(destroy());
   return verdict;
 }
 
@@ -128,9 +129,10 @@ Result<object::IdleTimer::Verdict> InterpreterServer::on_alarm() {
 
 Answer<ExecuteResponse> InterpreterServer::execute_in_context(const runtime::ExecuteArgs& args,
                                                               const runtime::GetFiles& get_files,
-                                                              wasi::OutputSink& output) {
+                                                              wasi::OutputSink& output,
+                                                              const std::stop_token& cancel) {
   const auto working = tenant_.work();
-  Run run{.args = args, .get_files = get_files, .output = output};
+  Run run{.args = args, .get_files = get_files, .output = output, .cancel = cancel};
   using Step = Refusal (InterpreterServer::*)(Run&);
   for (const Step step : {&InterpreterServer::find_row, &InterpreterServer::agree_on_count,
                           &InterpreterServer::reconcile, &InterpreterServer::ensure_instance}) {
@@ -273,7 +275,7 @@ void InterpreterServer::execute(Run& run) {
   request.args = run.args.args;
   request.stdin_data = run.args.stdin_data;
   request.limits = run.args.limits;
-  request.cancel = run.args.cancel;
+  request.cancel = run.cancel;
   request.workspace = mirror_->tree();
   if (run.response.state == ContextState::kFresh) request.cwd = run.row.cwd;
   run.files_before = mirror_->remember();

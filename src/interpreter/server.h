@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -49,16 +50,17 @@ class InterpreterServer {
                                                          const ServerOptions& options);
 
   /// Runs a cell. Within Engine::on_guest_thread. An Error is one that ends this Interpreter's life in memory: it
-  /// is answered by what `error_body` makes of it.
+  /// is answered by what `error_body` makes of it. `cancel` ends the run, whatever the arguments say.
   runtime::Answer<runtime::ExecuteResponse> execute_in_context(const runtime::ExecuteArgs& args,
                                                                const runtime::GetFiles& get_files,
-                                                               wasi::OutputSink& output);
+                                                               wasi::OutputSink& output,
+                                                               const std::stop_token& cancel);
 
   /// The routes below /interpreters/KEY; the path begins with "/" after the key.
   runtime::Response fetch(const runtime::Request& request);
 
   /// The alarm has gone off: deletes everything if nobody used it for the time to live.
-  Result<object::IdleTimer::Verdict> on_alarm();
+  Result<object::IdleVerdict> on_alarm();
 
  private:
   friend class Routes;

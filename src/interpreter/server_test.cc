@@ -81,7 +81,7 @@ class ServerTest : public ::testing::Test {
       return files;
     };
     wasi::BufferSink printed;
-    return server_->execute_in_context(args, get_files, printed);
+    return server_->execute_in_context(args, get_files, printed, {});
   }
   ExecuteResponse run(const std::string& code, const std::string& id = "c") {
     runtime::ExecuteArgs args;
@@ -111,7 +111,7 @@ class ServerTest : public ::testing::Test {
   static std::string value(const ExecuteResponse& response) { return response.outcome.value->text; }
   std::uint64_t clock_ns() { return 1; }
 
-  storage::MemoryDisk disk_;
+  storage::MemoryDisk disk_{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage_ = storage::open_memory_storage(disk_);
   object::ManualClock clock_{object::Time(std::chrono::milliseconds(1'700'000'000'000))};
   std::shared_ptr<ResidencyPool> pool_ = std::make_shared<ResidencyPool>();
@@ -393,8 +393,8 @@ TEST_F(ServerTest, WrongAnswersOfTheSandboxAreRefused) {
   args.code = kInc;
   args.workspace = sandbox_.manifest();
   wasi::BufferSink printed;
-  const auto nothing = refusal(server_->execute_in_context(
-      args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed));
+  const auto nothing = refusal(
+      server_->execute_in_context(args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed, {}));
   EXPECT_EQ(nothing.status, 500);
   EXPECT_EQ(nothing.code, "INTERNAL_ERROR");
   EXPECT_EQ(nothing.message, "Sandbox did not provide 1 workspace file(s)");
@@ -403,11 +403,11 @@ TEST_F(ServerTest, WrongAnswersOfTheSandboxAreRefused) {
       [&](const auto&) {
         return std::vector<WorkspaceFile>{{.path = "/workspace/other", .data = {}, .updated_at_ms = 0}};
       },
-      printed));
+      printed, {}));
   EXPECT_EQ(other.status, 500);
   EXPECT_EQ(other.message, "Sandbox returned an invalid workspace file entry");
   const auto thrown = refusal(server_->execute_in_context(
-      args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); }, printed));
+      args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); }, printed, {}));
   EXPECT_EQ(thrown.message, "Sandbox failed to provide files: gone");
   EXPECT_EQ(run(kInc).executions, 1u);
 }
@@ -545,10 +545,10 @@ TEST_F(ServerTest, WhatNobodyUsesIsDeletedByTheAlarm) {
   clock_.advance(std::chrono::milliseconds(500));
   run(kInc);
   clock_.advance(std::chrono::milliseconds(600));
-  EXPECT_EQ(*server_->on_alarm(), object::IdleTimer::Verdict::kRearmed);
+  EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kRearmed);
   EXPECT_EQ(value(run(kInc)), "3");
   clock_.advance(std::chrono::milliseconds(1001));
-  EXPECT_EQ(*server_->on_alarm(), object::IdleTimer::Verdict::kDestroy);
+  EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kDestroy);
   EXPECT_EQ(refusal(ask(kRead)).code, "CONTEXT_NOT_FOUND");
   EXPECT_EQ(engine_->alive, 0);
 }
@@ -559,7 +559,7 @@ TEST_F(ServerTest, WithoutATimeToLiveNothingIsDeleted) {
   run(kInc);
   EXPECT_EQ(storage_->alarms_until(object::Time::max(), 10)->size(), 0u);
   clock_.advance(std::chrono::hours(100'000));
-  EXPECT_EQ(*server_->on_alarm(), object::IdleTimer::Verdict::kDisabled);
+  EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kDisabled);
   EXPECT_EQ(value(run(kInc)), "2");
 }
 

@@ -77,7 +77,7 @@ class WorkerTest : public ::testing::Test {
   }
 
   std::shared_ptr<FakeEngine> engine_ = std::make_shared<FakeEngine>();
-  storage::MemoryDisk disk_;
+  storage::MemoryDisk disk_{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage_ = storage::open_memory_storage(disk_);
   object::ManualClock clock_{object::Time(milliseconds(1'700'000'000'000))};
   std::shared_ptr<InterpreterWorker> worker_;
@@ -140,6 +140,9 @@ TEST_F(WorkerTest, WhatExecuteRefusesAndInWhichOrder) {
   EXPECT_EQ(refused(R"({"code":"x","args":[1]})"), "args must be an array of strings");
   EXPECT_EQ(fetch("GET", "/execute").status, 405);
   EXPECT_EQ(fetch("POST", "/execute", R"({"code":"x","language":"FAKE"})").status, 200);
+  // An engine may run more than one language, by the name.
+  engine_->during_run = [](const engine::RunRequest& request) { EXPECT_EQ(request.alias, "Fk"); };
+  EXPECT_EQ(fetch("POST", "/execute", R"({"code":"x","language":"Fk"})").status, 200);
 }
 
 TEST_F(WorkerTest, KeysAreCheckedFirstThenWhetherThereAreContexts) {
@@ -198,6 +201,54 @@ TEST_F(WorkerTest, CancellingReachesTheGuestAndThoseThatWait) {
   const auto stopped = running.get();
   EXPECT_EQ(std::get<ExecuteResponse>(stopped).outcome.ending, engine::Ending::kCancelled);
   EXPECT_EQ(value("a", R"({"op":"inc"})"), "2");
+}
+
+TEST_F(WorkerTest, RunsOutsideOfContextsWaitForTheirTurn) {
+  restart({.runs_at_once = 2});
+  std::atomic<int> running = 0;
+  std::atomic<int> most = 0;
+  engine_->during_run = [&](const engine::RunRequest&) {
+    const int now = ++running;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::yield();
+    --running;
+  };
+  std::vector<std::future<int>> answers;
+  for (int i = 0; i < 40; ++i) {
+    answers.push_back(
+        std::async(std::launch::async, [this] { return fetch("POST", "/execute", R"({"code":"1"})").status; }));
+  }
+  for (auto& status : answers) EXPECT_EQ(status.get(), 200);
+  EXPECT_LE(most, 2);
+}
+
+TEST_F(WorkerTest, ACancelledRunOutsideOfContextsLeavesTheQueue) {
+  restart({.runs_at_once = 1});
+  std::promise<void> begun;
+  engine_->during_run = [&](const engine::RunRequest& request) {
+    begun.set_value();
+    while (!request.cancel.stop_requested()) std::this_thread::yield();
+  };
+  std::stop_source first;
+  std::stop_source second;
+  const auto execute = [this](const std::stop_source& stop) {
+    return worker_
+        ->fetch({.method = "POST",
+                 .path = "/execute",
+                 .headers = {{"content-type", "application/json"}},
+                 .body = R"({"code":"1"})",
+                 .cancel = stop.get_token()})
+        .value()
+        .status;
+  };
+  auto running = std::async(std::launch::async, execute, first);
+  begun.get_future().wait();
+  auto queued = std::async(std::launch::async, execute, second);
+  second.request_stop();
+  EXPECT_EQ(queued.get(), 503);
+  first.request_stop();
+  EXPECT_EQ(running.get(), 200);
 }
 
 TEST_F(WorkerTest, AnInterpreterThatNobodyUsesIsDeleted) {

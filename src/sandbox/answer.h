@@ -11,6 +11,7 @@
 #include "runtime/messages.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/base/value_or.h"
+#include "sandbox_workers/runtime/answers.h"
 #include "sandbox_workers/runtime/protocol.h"
 
 namespace sw::sandbox {
@@ -29,7 +30,7 @@ inline Failure refusal(std::string message, int status = 400) {
 }
 
 inline Failure host_failure(Error error) {
-  return {.body = runtime::internal_error(error.message), .cause = std::move(error)};
+  return {.body = runtime::error_body(error), .cause = std::move(error)};
 }
 
 /// Takes over what a room below answered.

@@ -46,8 +46,10 @@ Answer<BindingInfo> Binding::probe() const {
                      .contexts = contexts->as_bool()};
 }
 
-Answer<runtime::Response> Binding::request(std::string method, std::string path, std::string body) const {
-  runtime::Request request{.method = std::move(method), .path = std::move(path), .body = std::move(body)};
+Answer<runtime::Response> Binding::request(std::string method, std::string path, std::string body,
+                                           std::stop_token cancel) const {
+  runtime::Request request{
+      .method = std::move(method), .path = std::move(path), .body = std::move(body), .cancel = std::move(cancel)};
   if (!request.body.empty()) request.headers = {{"content-type", "application/json"}};
   auto response = worker_->fetch(request);
   if (response.ok()) return *std::move(response);

@@ -5,6 +5,7 @@
 // The Workers that binding names stand for, as a sandbox asks them.
 
 #include <boost/json/value.hpp>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -31,9 +32,10 @@ class Binding {
   /// Asks the Worker what it is. Refuses what is no runtime Worker, or speaks another protocol.
   Answer<BindingInfo> probe() const;
 
-  /// The same Worker's answer to a request with a JSON body (or none); any status. A Worker that cannot be reached
-  /// is a failure.
-  Answer<runtime::Response> request(std::string method, std::string path, std::string body = {}) const;
+  /// The Worker's answer to a request with a JSON body (or none), whatever its status. A Worker that cannot be
+  /// reached is a failure. `cancel` ends what the request started.
+  Answer<runtime::Response> request(std::string method, std::string path, std::string body = {},
+                                    std::stop_token cancel = {}) const;
 
  private:
   Binding(std::string name, std::shared_ptr<runtime::Worker> worker)

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 const storage::ObjectName kName{.class_name = "sandbox", .id = "test"};
 
 struct FileStoreTest : ::testing::Test {
-  storage::MemoryDisk disk;
+  storage::MemoryDisk disk{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
   std::unique_ptr<storage::ObjectStorage> object = storage->open(kName, {}).value();
   wasi::SystemClocks clocks;
@@ -37,6 +37,7 @@ struct FileStoreTest : ::testing::Test {
     std::size_t count = 0;
     EXPECT_TRUE(object
                     ->read([&](storage::Reader& reader) {
+                      count = 0;
                       return reader.scan_keys({.table = table, .from = {}, .to = {}}, storage::Order::kAscending,
                                               [&](std::string_view, std::size_t) -> Result<storage::Scan> {
                                                 ++count;

@@ -97,12 +97,10 @@ Answer<Done> Sandbox::store(const Step& step) {
   const auto stored = storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
     bool write_record = step.record;
     if (step.used) {
-      object::TransactionAlarm alarm(transaction);
-      SW_TRY(expires, timer_.touch(alarm, now, options_.idle_ttl, [&](object::Time at) -> Result<void> {
-        record.last_used_ms = at.time_since_epoch().count();
-        write_record = true;
-        return {};
-      }));
+      SW_TRY(const object::IdleAlarm alarm, object::touch_idle_alarm(transaction, now, options_.idle_ttl));
+      expires = alarm.expires;
+      if (alarm.moved) record.last_used_ms = now.time_since_epoch().count();
+      write_record = write_record || alarm.moved;
     }
     if (write_record) SW_CHECK_OK(transaction.put(kMetaTable, kRecordKey, encode(record)));
     if (step.context) SW_CHECK_OK(transaction.put(kContextsTable, step.context->id, encode(*step.context)));
@@ -125,7 +123,6 @@ void Sandbox::forget() {
   contexts_.clear();
   workspace_.reset();
   store_.reset();
-  timer_.reset();
   expires_.reset();
 }
 
@@ -303,7 +300,7 @@ Answer<RunAnswer> Sandbox::run_once(const Binding& binding, const Cell& cell) {
   json::object env;
   for (const auto& [name, value] : merged_env(nullptr, cell.env)) env[name] = value;
   const json::object body = {{"code", cell.code}, {"envVars", std::move(env)}};
-  SW_TRY(runtime::Response response, binding.request("POST", "/execute", json::serialize(body)));
+  SW_TRY(runtime::Response response, binding.request("POST", "/execute", json::serialize(body), cell.cancel));
   SW_CHECK_OK(store({.used = true}));
   return RunAnswer(runtime::json_text_response(response.status, std::move(response.body)));
 }
@@ -429,11 +426,11 @@ Answer<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std
     return refusal(fmt::format("Code context '{}' already exists", *new_id));
   }
   SW_CHECK_OK(room_for_context());
+  SW_TRY(const Binding binding, Binding::find(bindings_, original->binding));
   ContextRecord record = new_record(new_id.value_or(new_context_id()));
   auto forked = ask(*original, "POST", "/fork", json::object{{"id", record.id}});
   if (new_id && !forked.ok() && forked.error().body.status < 500) {
     // As for a new context: the name may have been left behind there.
-    const Binding binding = *Binding::find(bindings_, original->binding);
     (void)binding.request("DELETE", context_path(record.id, ""));
     forked = ask(*original, "POST", "/fork", json::object{{"id", record.id}});
   }
@@ -547,14 +544,14 @@ Answer<Done> Sandbox::destroy() {
 
 Answer<Done> Sandbox::alarm() {
   SW_CHECK_OK(load());
-  object::IdleTimer::Verdict verdict = object::IdleTimer::Verdict::kDisabled;
+  object::IdleVerdict verdict = object::IdleVerdict::kDisabled;
   const object::Time noted{std::chrono::milliseconds(record_->last_used_ms)};
   SW_CHECK_OK(answer(storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
-    object::TransactionAlarm alarm(transaction);
-    SW_TRY(verdict, timer_.alarm(alarm, clock_.now(), options_.idle_ttl, std::max(noted, last_used_)));
+    SW_TRY(verdict,
+           object::check_idle_alarm(transaction, clock_.now(), options_.idle_ttl, std::max(noted, last_used_)));
     return {};
   })));
-  return verdict == object::IdleTimer::Verdict::kDestroy ? destroy() : Answer<Done>(Done{});
+  return verdict == object::IdleVerdict::kDestroy ? destroy() : Answer<Done>(Done{});
 }
 
 // --- files

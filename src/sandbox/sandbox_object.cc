@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/sandbox_object.h"
 
+#include <functional>
 #include <future>
+#include <stop_token>
 
 #include "sandbox/names.h"
 
@@ -40,9 +42,16 @@ object::ObjectClass sandbox_class(std::shared_ptr<const SandboxObject::Common> c
 
 /// The answer to a request, as far as it has come.
 struct Exchange {
+  explicit Exchange(runtime::Request asked)
+      : request(std::move(asked)), passed_on(request.cancel, [this] { stop.request_stop(); }) {
+    // Whoever cancels the call and whoever cancels the request end the same run.
+    request.cancel = stop.get_token();
+  }
+
+  std::stop_source stop;
   runtime::Request request;
   runtime::Response response;
-  std::stop_source stop;
+  std::stop_callback<std::function<void()>> passed_on;
 };
 
 }  // namespace
@@ -62,9 +71,7 @@ std::shared_ptr<object::Call> Sandboxes::send(runtime::Request request,
     reply(runtime::error_response(runtime::validation_failed(name.error().message), now_ms()));
     return nullptr;
   }
-  const auto exchange = std::make_shared<Exchange>();  // shared by the message and its reply
-  exchange->request = std::move(request);
-  exchange->request.cancel = exchange->stop.get_token();
+  const auto exchange = std::make_shared<Exchange>(std::move(request));  // shared by the message and its reply
   object::Message message = [exchange](object::Object& object) {
     std::function<void(Sandbox&)> body = [exchange](Sandbox& sandbox) {
       exchange->response = sandbox.fetch(exchange->request);
@@ -75,7 +82,7 @@ std::shared_ptr<object::Call> Sandboxes::send(runtime::Request request,
   return host_.send(*name, std::move(message),
                     [exchange, now_ms, reply = std::move(reply)](const Result<void>& outcome) {
                       if (outcome.ok()) return reply(std::move(exchange->response));
-                      reply(runtime::error_response(runtime::internal_error(outcome.error().message), now_ms()));
+                      reply(runtime::error_response(runtime::error_body(outcome.error()), now_ms()));
                     });
 }
 

@@ -28,8 +28,11 @@ constexpr std::chrono::hours kTtl{24};
 /// Runs that wait for the test.
 class SlowWorker final : public runtime::Worker {
  public:
+  explicit SlowWorker(bool contexts = true) : inner_("python", contexts) {}
+
   Result<runtime::Response> fetch(const runtime::Request& request) override {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (request.path == "/execute") wait_within_run(lock, request.cancel);
     return inner_.fetch(request);
   }
   Result<runtime::Answer<runtime::ExecuteResponse>> execute_in_context(std::string_view key,
@@ -37,11 +40,7 @@ class SlowWorker final : public runtime::Worker {
                                                                        const runtime::GetFiles& get_files,
                                                                        wasi::OutputSink& output) override {
     std::unique_lock lock(mutex_);
-    ++running_;
-    changed_.notify_all();
-    const std::stop_callback wake(args.cancel, [this] { changed_.notify_all(); });
-    while (!open_ && !args.cancel.stop_requested()) changed_.wait_for(lock, std::chrono::milliseconds(5));
-    --running_;
+    wait_within_run(lock, args.cancel);
     auto answer = inner_.execute_in_context(key, args, get_files, output);
     if (args.cancel.stop_requested()) {
       std::get<runtime::ExecuteResponse>(*answer).outcome.ending = engine::Ending::kCancelled;
@@ -63,24 +62,33 @@ class SlowWorker final : public runtime::Worker {
   }
 
  private:
+  void wait_within_run(std::unique_lock<std::mutex>& lock, const std::stop_token& cancel) {
+    ++running_;
+    changed_.notify_all();
+    changed_.wait(lock, cancel, [this] { return open_; });
+    --running_;
+  }
+
   std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  FakeWorker inner_{"python"};
+  std::condition_variable_any changed_;
+  FakeWorker inner_;
   int running_ = 0;
   bool open_ = false;
 };
 
 struct SandboxesTest : ::testing::Test {
   std::shared_ptr<SlowWorker> python = std::make_shared<SlowWorker>();
+  std::shared_ptr<SlowWorker> ruby = std::make_shared<SlowWorker>(false);
+  std::chrono::milliseconds drain_max = std::chrono::seconds(10);
   object::ManualClock clock{kStart};
-  storage::MemoryDisk disk;
+  storage::MemoryDisk disk{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
   std::optional<Sandboxes> sandboxes_;
 
   Sandboxes& sandboxes() {
     if (!sandboxes_)
-      sandboxes_.emplace(*storage, clock, runtime::Bindings{{"PYTHON", python}}, SandboxOptions{},
-                         object::HostOptions{});
+      sandboxes_.emplace(*storage, clock, runtime::Bindings{{"PYTHON", python}, {"RUBY", ruby}}, SandboxOptions{},
+                         object::HostOptions{.drain_max = drain_max});
     return *sandboxes_;
   }
   void restart() {
@@ -100,11 +108,13 @@ struct SandboxesTest : ::testing::Test {
     return json::parse(sandboxes().fetch(request(id, "GET", path, nullptr)).body);
   }
   /// Sends a run, and gives its answer when it is there.
-  std::future<runtime::Response> run(const std::string& id, std::shared_ptr<object::Call>* call = nullptr) {
+  std::future<runtime::Response> run(const std::string& id, std::shared_ptr<object::Call>* call = nullptr,
+                                     const char* binding = "PYTHON", std::stop_token cancel = {}) {
     const auto promise = std::make_shared<std::promise<runtime::Response>>();
-    auto sent =
-        sandboxes().send(request(id, "POST", "/execute", {{"binding", "PYTHON"}, {"code", "1"}}),
-                         [promise](runtime::Response response) { promise->set_value(std::move(response)); });
+    runtime::Request message = request(id, "POST", "/execute", {{"binding", binding}, {"code", "1"}});
+    message.cancel = std::move(cancel);
+    auto sent = sandboxes().send(
+        std::move(message), [promise](runtime::Response response) { promise->set_value(std::move(response)); });
     if (call) *call = std::move(sent);
     return promise->get_future();
   }
@@ -139,12 +149,39 @@ TEST_F(SandboxesTest, ARequestThatNobodyWaitsForEndsItsRun) {
   EXPECT_EQ(json::parse(response.body).at("ending"), "cancelled");
 }
 
+TEST_F(SandboxesTest, TheRequestsOwnTokenEndsItsRunToo) {
+  std::stop_source stop;
+  auto running = run("a", nullptr, "PYTHON", stop.get_token());
+  python->wait_for_runs(1);
+  stop.request_stop();
+  EXPECT_EQ(json::parse(running.get().body).at("ending"), "cancelled");
+}
+
+TEST_F(SandboxesTest, CancellingReachesRunsOutsideOfContexts) {
+  std::shared_ptr<object::Call> call;
+  auto running = run("a", &call, "RUBY");
+  ruby->wait_for_runs(1);
+  call->cancel();
+  EXPECT_EQ(running.get().status, 200);
+}
+
+TEST_F(SandboxesTest, ShuttingDownEndsRunsThatGoOnForTooLong) {
+  drain_max = std::chrono::milliseconds(1);
+  auto in_context = run("a");
+  auto outside = run("b", nullptr, "RUBY");
+  python->wait_for_runs(1);
+  ruby->wait_for_runs(1);
+  sandboxes_.reset();
+  EXPECT_EQ(json::parse(in_context.get().body).at("ending"), "cancelled");
+  EXPECT_EQ(outside.get().status, 200);
+}
+
 TEST_F(SandboxesTest, WhatCouldNotBeStoredIsNotAnsweredAsDone) {
   python->open();
   EXPECT_EQ(run("a").get().status, 200);
   disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
   const runtime::Response failed = run("a").get();
-  EXPECT_EQ(failed.status, 500);
+  EXPECT_EQ(failed.status, 503);
   EXPECT_THAT(failed.body, HasSubstr("disk full"));
   disk.fail_commits(std::nullopt);
   EXPECT_EQ(json::parse(run("a").get().body).at("executionCount"), 2);

@@ -48,7 +48,7 @@ struct SandboxTest : ::testing::Test {
   runtime::Bindings bindings{{"JAVASCRIPT", javascript}, {"PYTHON", python}, {"RUBY", ruby}};
   object::ManualClock clock{kStart};
   SandboxOptions options;
-  storage::MemoryDisk disk;
+  storage::MemoryDisk disk{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
   const storage::ObjectName name = object_name("demo").value();
   std::unique_ptr<storage::ObjectStorage> object = storage->open(name, Sandbox::schema()).value();
@@ -100,6 +100,7 @@ struct SandboxTest : ::testing::Test {
     std::size_t count = 0;
     EXPECT_TRUE(object
                     ->read([&](storage::Reader& reader) {
+                      count = 0;
                       return reader.scan_keys({.table = table, .from = {}, .to = {}}, storage::Order::kAscending,
                                               [&](std::string_view, std::size_t) -> Result<storage::Scan> {
                                                 ++count;
@@ -436,7 +437,7 @@ TEST_F(SandboxTest, TheInterpreterIsToldWhichRunIsTheLastThatIsKnown) {
   python->run = [](Workspace& files, runtime::ExecuteResponse&) {
     ASSERT_TRUE(files.write("lost", "x", FileEncoding::kUtf8, 0).ok());
   };
-  EXPECT_THAT(execute("PYTHON").refusal(), AllOf(StartsWith("500 INTERNAL_ERROR"), HasSubstr("disk full")));
+  EXPECT_THAT(execute("PYTHON").refusal(), AllOf(StartsWith("503 INTERNAL_ERROR"), HasSubstr("disk full")));
   disk.fail_commits(std::nullopt);
   python->run = nullptr;
   EXPECT_EQ(read("lost"), "FILE_NOT_FOUND");
@@ -719,6 +720,11 @@ TEST_F(SandboxTest, AForkIsAContextOfItsOwn) {
   EXPECT_THAT(request("POST", "/contexts/" + id + "/fork").text("/id"), SizeIs(36));
   EXPECT_EQ(post("/contexts/" + id + "/fork", {{"id", "twin"}}).status, 400);
   EXPECT_EQ(post("/contexts/nope/fork", json::object()).status, 404);
+  // A binding can be gone when a sandbox is opened again.
+  bindings.erase("PYTHON");
+  EXPECT_EQ(post("/contexts/" + id + "/fork", {{"id", "x"}}).refusal(),
+            "400 VALIDATION_FAILED Unknown binding 'PYTHON'");
+  EXPECT_EQ(request("POST", "/contexts/" + id + "/fork").status, 400);
 }
 
 TEST_F(SandboxTest, VersionsAreTheInterpretersAffair) {

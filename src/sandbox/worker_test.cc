@@ -28,7 +28,7 @@ struct WorkerTest : ::testing::Test {
       interpreter::define_interpreter_runtime(std::make_shared<interpreter::FakeEngine>()).value();
   runtime::Bindings bindings{{"FAKE", worker}};
   std::unique_ptr<object::Clock> clock = object::make_system_clock();
-  storage::MemoryDisk disk;
+  storage::MemoryDisk disk{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
   std::unique_ptr<storage::ObjectStorage> object =
       storage->open(object_name("demo").value(), Sandbox::schema()).value();

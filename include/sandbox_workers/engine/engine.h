@@ -39,6 +39,7 @@ struct EngineInfo {         // the same for the engine's whole life
   /// Identity of the exact engine: a snapshot is restored only into the build that took it.
   std::string build;
   EngineLimits limits;
+  std::vector<std::string> aliases = {};  ///< other names of the language, in lower case: "py", "python3"
 };
 
 /// What an engine returns from `run` or `execute` when a limit ended the run and it has no outcome of its own to
@@ -55,9 +56,6 @@ struct SessionOptions {
   /// The files of the sandbox; the same object for the instance's life.
   std::shared_ptr<Workspace> workspace;
   std::string cwd = "/workspace";
-  /// Called on the running thread when the guest changes directory in the midst of a run. May be empty: what
-  /// counts is SessionOutcome::cwd.
-  std::function<void(std::string_view)> on_cwd_change = {};
 };
 
 using SessionOutcome = Outcome;

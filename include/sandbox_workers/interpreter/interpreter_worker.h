@@ -46,7 +46,8 @@ struct RuntimeOptions {  // how a Worker keeps its contexts
   std::chrono::milliseconds idle_ttl = std::chrono::hours(24);
   /// Where instances stay between runs; null: a pool of this Worker's own. Shared with other Workers.
   std::shared_ptr<ResidencyPool> residency = nullptr;
-  /// Cells in contexts that run at the same time; more wait. Zero: as many as there are processors.
+  /// How many cells in contexts run at once, and how many runs outside of contexts; more wait, up to 1,000. Zero:
+  /// as many as there are processors.
   std::size_t runs_at_once = 0;
   std::size_t contexts_max = 8;  ///< of one Interpreter
   /// How many runs of a context can be undone. Each that is kept costs what it changed.
