@@ -77,6 +77,30 @@ Result<std::vector<std::string>> names_in(int fd, const std::string& path) {
   return names;
 }
 
+template <class Container>
+Result<Container> read_to_end(int fd, std::size_t bytes_max, const std::string& name) {
+  struct stat status = {};
+  if (::fstat(fd, &status) != 0) return errno_error(errno, "stat " + name);
+  const Error too_large{ErrorCode::kInvalidArgument,
+                        fmt::format("{} is too large: the limit is {} bytes", name, bytes_max), 0};
+  const std::size_t size = status.st_size > 0 ? static_cast<std::size_t>(status.st_size) : 0;
+  if (size > bytes_max) return too_large;
+  Container bytes;
+  bytes.resize(size + 1);  // one more, to find out that it ends there
+  std::size_t used = 0;
+  for (;;) {
+    if (used == bytes.size()) bytes.resize(std::max<std::size_t>(4096, used + used / 2));
+    const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error(errno, "cannot read " + name);
+    if (got == 0) break;
+    used += static_cast<std::size_t>(got);
+    if (used > bytes_max) return too_large;
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
 }  // namespace
@@ -205,26 +229,11 @@ std::string shown(const std::string& path) {
   return quoted.size() == path.size() + 2 ? path : quoted;
 }
 
-Result<Bytes> read_opened_file(int fd, std::size_t bytes_max, const std::string& path) {
-  struct stat status = {};
-  if (::fstat(fd, &status) != 0) return errno_error(errno, "stat " + shown(path));
-  Bytes bytes(std::min(static_cast<std::size_t>(status.st_size), bytes_max));
-  std::size_t used = 0;
-  for (;;) {
-    // One byte more than there should be, in case it grows meanwhile.
-    if (used == bytes.size()) bytes.resize(used + std::max<std::size_t>(1, used / 2));
-    const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(errno, "read " + shown(path));
-    used += static_cast<std::size_t>(got);
-    if (used > bytes_max) {
-      return Error{ErrorCode::kLimitExceeded, fmt::format("{} is larger than {} bytes", shown(path), bytes_max),
-                   0};
-    }
-    if (got == 0) break;
-  }
-  bytes.resize(used);
-  return bytes;
+Result<Bytes> read_open_file(int fd, std::size_t bytes_max, const std::string& name) {
+  return read_to_end<Bytes>(fd, bytes_max, name);
+}
+Result<std::string> read_open_text(int fd, std::size_t bytes_max, const std::string& name) {
+  return read_to_end<std::string>(fd, bytes_max, name);
 }
 
 Result<std::string> read_file_beneath(const std::filesystem::path& folder, const std::string& name,
@@ -244,13 +253,7 @@ Result<std::string> read_file_beneath(const std::filesystem::path& folder, const
     if (!entry.is_file()) {
       return Error{ErrorCode::kInvalidArgument, fmt::format("{} is {}, not a file", path, kind_of(entry)), 0};
     }
-    if (static_cast<std::uint64_t>(entry.status.st_size) > bytes_max) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("{} is too large: the limit is {} bytes", path, bytes_max), 0};
-    }
-    if ((flags & O_PATH) != 0) continue;
-    SW_TRY(const Bytes bytes, read_opened_file(fd.get(), bytes_max, path));
-    return std::string(as_text(bytes));
+    if ((flags & O_PATH) == 0) return read_open_text(fd.get(), bytes_max, path);
   }
   return Error{ErrorCode::kInternal, path, 0};
 }

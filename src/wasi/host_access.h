@@ -70,8 +70,9 @@ std::string parent_path(const std::string& path);
 /// misunderstand.
 std::string shown(const std::string& path);
 
-/// Errors: kLimitExceeded past `bytes_max`.
-Result<Bytes> read_opened_file(int fd, std::size_t bytes_max, const std::string& path);
+/// What a file, a pipe or a socket has from where it is on. Errors: kInvalidArgument past `bytes_max`.
+Result<Bytes> read_open_file(int fd, std::size_t bytes_max, const std::string& name);
+Result<std::string> read_open_text(int fd, std::size_t bytes_max, const std::string& name);
 
 /// The regular file `name` in `folder`, also through links that stay inside it.
 /// Errors: kInvalidArgument for anything else. Never waits for a FIFO's other end.

@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "wasi/host_plan.h"
@@ -39,6 +42,33 @@ Result<UniqueFd> open_folder(const std::filesystem::path& host) {
   if (!fd) return errno_error(errno, "open folder " + host.string());
   return fd;
 }
+
+/// Write-backs to one folder happen one after another, in all processes of this program.
+class FolderLock {
+ public:
+  /// Others may lock the folder for reasons of their own, so it is not waited for without end.
+  static Result<FolderLock> take(int folder) {
+    using namespace std::chrono_literals;
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
+    while (::flock(folder, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) break;  // a file system without locks
+      if (std::chrono::steady_clock::now() > deadline) {
+        return Error{ErrorCode::kConflict, "another process holds a lock on the folder", 0};
+      }
+      std::this_thread::sleep_for(5ms);
+    }
+    return FolderLock(folder);
+  }
+  FolderLock(FolderLock&& other) noexcept : folder_(std::exchange(other.folder_, -1)) {}
+  FolderLock& operator=(FolderLock&&) = delete;
+  ~FolderLock() {
+    if (folder_ >= 0) ::flock(folder_, LOCK_UN);
+  }
+
+ private:
+  explicit FolderLock(int folder) : folder_(folder) {}
+  int folder_;
+};
 
 /// Copies what a scan of a host folder found. What it reads may have changed since then.
 class Loader {
@@ -111,7 +141,7 @@ Result<bool> Loader::load_file(const std::string& path, HostEntry& entry, Node& 
   const std::uint64_t room = tree_.limits().tree_bytes_max - tree_.usage().bytes;
   if (size > tree_.limits().file_bytes_max) return refused(Errno::kFbig, path);
   if (size > room) return refused(Errno::kNospc, path);
-  SW_TRY(Bytes bytes, read_opened_file(fd.get(), std::min(tree_.limits().file_bytes_max, room), path));
+  SW_TRY(Bytes bytes, read_open_file(fd.get(), std::min(tree_.limits().file_bytes_max, room), shown(path)));
   const auto made = tree_.create(to, name_of(path), FileType::kRegularFile, now_ns_);
   if (!made.ok()) return refused(made.error(), path);
   const Errno set = tree_.set_content(**made, SharedBytes::own(std::move(bytes)), now_ns_);
@@ -166,6 +196,7 @@ void HostFolder::look_again(const std::vector<Change>& changes) {
 Result<HostFolder::WriteBack> HostFolder::write_back() {
   const TreeState now = TreeState::of(*tree_);
   if (known_.changes_to(now).empty()) return WriteBack{};
+  SW_TRY(const FolderLock lock, FolderLock::take(folder_.get()));
   SW_TRY(const HostEntries host, scan_host_folder(folder_.get()));
   SW_TRY(HostPlan plan, plan_write_back(known_, now, loaded_, host));
   if (!plan.conflicts.empty()) return Error{ErrorCode::kConflict, listed(plan.conflicts), 0};

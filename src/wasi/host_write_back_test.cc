@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -162,6 +164,31 @@ TEST_F(WriteBackTest, WithoutTheNewerSystemCallsItFollowsNoLinkEither) {
             }),
             "d/f has no folder on the host any more");
   EXPECT_TRUE(fs::is_empty(parent_.path() / "outside"));
+}
+
+TEST_F(WriteBackTest, RemovesFoldersThatAnOverlayDoesNotRename) {
+  for (const char* name : {"lower", "upper", "work"}) fs::create_directory(parent_.path() / name);
+  fs::create_directories(parent_.path() / "lower/d/e");
+  std::ofstream(parent_.path() / "lower/d/e/f") << "old";
+  std::ofstream(parent_.path() / "lower/f") << "old";
+  const auto at = [this](const char* name) { return (parent_.path() / name).native(); };
+  const std::string options =
+      fmt::format("lowerdir={},upperdir={},workdir={},redirect_dir=off", at("lower"), at("upper"), at("work"));
+  const std::string wrong = in_child([&]() -> std::string {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("overlay", host().c_str(), "overlay", 0, options.c_str()) != 0) {
+      return "no overlay";
+    }
+    HostFolder loaded = load();
+    remove("d");
+    file("f");
+    folder("new");
+    const auto done = loaded.write_back();
+    if (!done.ok()) return done.error().message;
+    return exists("d") || get("f") != "new" || !exists("new") ? "not written" : "";
+  });
+  if (wrong == "no overlay") GTEST_SKIP() << "cannot mount an overlay";
+  EXPECT_EQ(wrong, "");
 }
 
 TEST_F(WriteBackTest, AnOrdinaryUserLosesNothingEither) {

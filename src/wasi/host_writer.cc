@@ -199,7 +199,9 @@ Result<void> HostWriter::carry_out(Step& step) {
   SW_TRY(const FolderFd folder, folder_of(step.path));
   if (planned(step.path) == nullptr) {
     SW_CHECK_OK(move_away(folder->get(), step));
-  } else if (replaced(step.path) != nullptr) {
+    return check_old(folder->get(), step);
+  }
+  if (replaced(step.path) != nullptr) {
     SW_CHECK_OK(exchange(folder->get(), step));
   } else if (step.fresh.empty()) {
     if (::symlinkat(planned(step.path)->target.c_str(), folder->get(), name_of(step.path).c_str()) != 0) {
@@ -208,15 +210,23 @@ Result<void> HostWriter::carry_out(Step& step) {
   } else if (!rename_to_free(folder->get(), step.fresh, name_of(step.path))) {
     return errno == EEXIST ? meanwhile(step.path) : errno_error(errno, "write " + shown(step.path));
   }
-  step.state = State::kDone;
+  step.state = State::kPlaced;
   return step.old.empty() ? Result<void>() : check_old(folder->get(), step);
 }
 
 Result<void> HostWriter::move_away(int folder, Step& step) {
-  SW_TRY(step.old, with_temporary_name(step.path, [&](const std::string& name) {
-           return rename_to_free(folder, name_of(step.path), name);
-         }));
-  step.state = State::kMovedAway;
+  const std::string name = name_of(step.path);
+  bool crosses = false;
+  auto old = with_temporary_name(step.path, [&](const std::string& free) {
+    const bool done = rename_to_free(folder, name, free);
+    crosses = !done && errno == EXDEV;
+    return done;
+  });
+  // Overlay file systems do not rename folders of their lower layers. One that only goes can wait where it is.
+  const bool waits = crosses && replaced(step.path)->is_directory() && step.fresh.empty();
+  if (!old.ok() && !waits) return std::move(old).error();
+  step.old = waits ? name : *old;
+  if (!waits) step.state = State::kMovedAway;
   return {};
 }
 
@@ -275,7 +285,7 @@ void HostWriter::undo(Step& step) {
   const auto opened = folder_of(step.path);
   bool done = opened.ok();
   const int folder = done ? opened.value()->get() : -1;
-  const bool placed = step.state == State::kDone && planned(step.path) != nullptr;
+  const bool placed = step.state == State::kPlaced;
   if (done && placed && !step.old.empty() && swap_names(folder, step.old, name)) {
     step.fresh = std::exchange(step.old, {});
     return;
@@ -317,7 +327,8 @@ void HostWriter::discard_old(const Step& step) {
   const bool is_folder = replaced(step.path)->is_directory();
   if (folder.ok() && remove_listed(folder.value()->get(), step.old, is_folder, contents)) return;
   // Somebody put something into a folder that goes.
-  const bool back = folder.ok() && rename_to_free(folder.value()->get(), step.old, name_of(step.path));
+  const bool back = step.old == name_of(step.path) ||
+                    (folder.ok() && rename_to_free(folder.value()->get(), step.old, name_of(step.path)));
   left_.push_back(fmt::format("{} could not be removed{}", shown(step.path), back ? "" : ": it is " + step.old));
 }
 

@@ -30,11 +30,11 @@ class HostWriter {
   const std::vector<std::string>& left() const { return left_; }
 
  private:
-  enum class State : std::uint8_t { kWaiting, kMovedAway, kDone };
+  enum class State : std::uint8_t { kWaiting, kMovedAway, kPlaced };
   struct Step {
     std::string path;
     std::string fresh;  // the temporary name of what is to come; empty if nothing is, or it has none
-    std::string old;    // of what went
+    std::string old;    // of what went; its own if it could not be moved away
     State state = State::kWaiting;
   };
   using FolderFd = std::shared_ptr<const UniqueFd>;
