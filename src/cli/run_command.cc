@@ -44,7 +44,7 @@ Result<Program> read_program(const RunOptions& options, const fs::path& file, co
     return Program{std::move(code), ""};
   }
   if (file == "-") {
-    SW_TRY(std::string code, read_text_file("/dev/stdin", engine::kCodeBytesMax));
+    SW_TRY(std::string code, read_stdin(engine::kCodeBytesMax));
     return Program{std::move(code), "<stdin>"};
   }
   SW_TRY(std::string code, read_text_file(file, engine::kCodeBytesMax));
@@ -68,7 +68,8 @@ Result<std::string> read_stdin_option(const RunOptions& options) {
   if (options.stdin_file == "-" && options.file == "-") {
     return Error{ErrorCode::kInvalidArgument, "the code and the program's input cannot both come from stdin", 0};
   }
-  return read_text_file(options.stdin_file == "-" ? "/dev/stdin" : options.stdin_file, kStdinBytesMax);
+  if (options.stdin_file == "-") return read_stdin(kStdinBytesMax);
+  return read_text_file(options.stdin_file, kStdinBytesMax);
 }
 
 int status_of(const engine::Outcome& outcome) {

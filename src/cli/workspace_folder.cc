@@ -3,6 +3,7 @@
 #include "cli/workspace_folder.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
@@ -47,6 +48,10 @@ Result<std::string> main_name(const fs::path& folder) {
 
 Result<std::string> read_main(const fs::path& folder, const std::string& name) {
   return wasi::read_file_beneath(folder, name, engine::kCodeBytesMax);
+}
+
+Result<std::string> read_stdin(std::size_t bytes_max) {
+  return wasi::read_open_text(STDIN_FILENO, bytes_max, "standard input");
 }
 
 Result<std::optional<wasi::HostFolder>> load_workspace(const std::string& folder, const wasi::Clocks& clocks) {

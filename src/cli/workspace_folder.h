@@ -20,6 +20,9 @@ Result<std::string> main_name(const std::filesystem::path& folder);
 /// That program's text: a regular file, also through links that stay inside the folder.
 Result<std::string> read_main(const std::filesystem::path& folder, const std::string& name);
 
+/// Standard input to its end. Unlike /dev/stdin it may be a socket, as those that Node gives its children are.
+Result<std::string> read_stdin(std::size_t bytes_max);
+
 /// Loads the folder whose files are under /workspace, and names on stderr what is left out. Nothing when `folder`
 /// is empty.
 Result<std::optional<wasi::HostFolder>> load_workspace(const std::string& folder, const wasi::Clocks& clocks);

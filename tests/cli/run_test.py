@@ -10,6 +10,7 @@ import pathlib
 import pty
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -252,6 +253,32 @@ class Languages(unittest.TestCase):
             (folder / "real.py").write_text("print('inside')")
             main.symlink_to("real.py")
             self.assertEqual(run("run", str(folder)), (0, "inside\n", ""))
+
+    def test_runs_at_once_in_one_folder_each_write_all_or_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "shared").write_text("old")
+            code = "import sys; n = sys.argv[1]; open('shared', 'w').write(n * 9999); open('own' + n, 'w').write(n)"
+            runs = [(n, subprocess.Popen([PROGRAM, "run", "-l", "python", "--workspace", folder, "-c", code + "; None", n],
+                                         stderr=subprocess.PIPE)) for n in "abcdef"]
+            ended = {n: (child.communicate(timeout=BOUND_S)[1].decode(), child.returncode) for n, child in runs}
+            for n, (err, status) in ended.items():
+                self.assertEqual(os.path.exists(f"{folder}/own{n}"), status == 0, err)
+                if status != 0:
+                    self.assertEqual((status, err), (3, f"sandbox-workers: nothing was written back to {folder}: shared "
+                                                        "was changed on the host meanwhile\n"))
+            text = pathlib.Path(folder, "shared").read_text()
+            self.assertEqual((text, ended[text[0]][1]), (text[0] * 9999, 0))
+            self.assertFalse([name for name in os.listdir(folder) if name.startswith(".")])
+
+    def test_code_and_input_may_come_from_a_socket(self):
+        for words, shown in ((["-l", "python", "-"], "7\n"), (["-l", "python", "--stdin", "-", "-c",
+                                                              "import sys; sys.stdin.read()"], "'3+4'\n")):
+            ours, theirs = socket.socketpair()
+            ours.sendall(b"3+4")
+            ours.shutdown(socket.SHUT_WR)
+            with ours, theirs:
+                done = subprocess.run([PROGRAM, "run", *words], stdin=theirs, capture_output=True, timeout=BOUND_S, check=False)
+            self.assertEqual((done.returncode, done.stdout.decode()), (0, shown), done.stderr)
 
     def test_a_program_is_read_from_a_fifo_that_the_user_names(self):
         ends = os.pipe()
