@@ -77,7 +77,7 @@ Reply to_reply(const json::object& object, std::string_view body) {
 }  // namespace
 
 Guest::Guest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks)
-    : wasi_(std::move(layout), clocks) {}
+    : wasi_(std::move(layout), clocks, {.keep_preopens = true}) {}
 
 Result<Bytes> Language::read_module(const std::filesystem::path& package) const {
   return read_file(package / manifest_.module);

@@ -93,6 +93,28 @@ TEST_F(DescriptorTest, RenumberMovesOntoAnOpenNumber) {
   EXPECT_EQ(table_.open_count(), 4U);
 }
 
+TEST_F(DescriptorTest, KeptPreopensCannotBeClosedOrReplaced) {
+  table_.keep_preopens(1);
+  const std::uint32_t copy = table_.duplicate(3).value();
+  EXPECT_EQ(table_.close(3), Errno::kBadf);
+  EXPECT_EQ(table_.renumber(copy, 3), Errno::kBadf);
+  EXPECT_EQ(table_.renumber(3, 1), Errno::kBadf);
+  EXPECT_EQ(table_.find(3)->preopen, "/");
+  EXPECT_EQ(table_.close(copy), Errno::kSuccess);
+}
+
+TEST_F(DescriptorTest, OpensTheStreamsThatWereClosedAndNoOthers) {
+  ASSERT_EQ(write("/workspace/f", ""), Errno::kSuccess);
+  ASSERT_EQ(table_.renumber(open("f"), 2), Errno::kSuccess);
+  ASSERT_EQ(table_.close(0), Errno::kSuccess);
+  ASSERT_EQ(table_.close(1), Errno::kSuccess);
+  table_.reopen_streams();
+  EXPECT_EQ(table_.find(0)->device, Device::kStdin);
+  EXPECT_EQ(table_.find(1)->device, Device::kStdout);
+  EXPECT_FALSE(table_.find(2)->is_stream());
+  EXPECT_EQ(table_.open_count(), 4U);
+}
+
 TEST_F(DescriptorTest, DuplicatesShareOnePosition) {
   ASSERT_EQ(write("/workspace/f", "abc"), Errno::kSuccess);
   const std::uint32_t f = open("f");

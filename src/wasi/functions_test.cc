@@ -634,6 +634,7 @@ TEST_F(Functions, AContinuedRunKeepsItsFilesAndGetsNewStreams) {
   const auto fd = open("tmp/f", {.oflags = kCreate});
   ASSERT_EQ(write(fd, "ab"), Errno::kSuccess);
   ASSERT_EQ(write(1, "first"), Errno::kSuccess);
+  ASSERT_EQ(wasi().descriptors().close(1), Errno::kSuccess);
   BufferSink second;
   ASSERT_TRUE(wasi().continue_run({.env = {"K=V"}, .output = &second}).ok());
   ASSERT_EQ(write(fd, "c"), Errno::kSuccess);

@@ -33,7 +33,9 @@ Wasi::Wasi(std::shared_ptr<const Layout> layout, const Clocks& clocks, WasiOptio
     : clocks_(clocks),
       options_(std::move(options)),
       files_(std::move(layout), clocks, options_.tmp_limits),
-      descriptors_(WasiLimits{}.open_files_max) {}
+      descriptors_(WasiLimits{}.open_files_max) {
+  if (options_.keep_preopens) descriptors_.keep_preopens(options_.preopens.size());
+}
 
 Result<void> Wasi::begin(RunOptions run) {
   run_ = std::move(run);
@@ -64,6 +66,7 @@ Result<void> Wasi::start_run(RunOptions run) {
 
 Result<void> Wasi::continue_run(RunOptions run) {
   SW_CHECK_OK(begin(std::move(run)));
+  descriptors_.reopen_streams();
   if (run_.workspace && files_.layout().mount_count() != 0) files_.mount(0, run_.workspace);
   return {};
 }

@@ -48,6 +48,11 @@ class DescriptorTable {
   /// Descriptors 0 to 2 and, from 3, the preopens, in order. Anything open before is closed.
   Errno open_standard(FileSystem& files, const std::vector<Preopen>& preopens);
   void close_all();
+  /// From now on the first `count` preopens stay open: to the guest their numbers look closed where it would close
+  /// or replace them.
+  void keep_preopens(std::size_t count) { kept_preopens_ = count; }
+  /// Opens those of the descriptors 0 to 2 that are closed.
+  void reopen_streams();
 
   /// The open file or kBadf.
   ErrnoOr<std::shared_ptr<OpenFile>> get(std::uint32_t descriptor) const;
@@ -71,7 +76,10 @@ class DescriptorTable {
   Result<void> deserialize(BytesView blob, FileSystem& files);
 
  private:
+  bool is_kept(std::uint32_t descriptor) const;
+
   std::size_t open_max_;
+  std::size_t kept_preopens_ = 0;
   std::size_t open_count_ = 0;
   std::vector<std::shared_ptr<OpenFile>> slots_;  // by number; null when closed
 };

@@ -63,6 +63,9 @@ struct WasiOptions {  // what stays the same from run to run
   std::vector<Preopen> preopens = {{"/", "/"}};
   AbsoluteLinks absolute_links = AbsoluteLinks::kAllow;
   TreeLimits tmp_limits = {};
+  /// A guest that closed its preopens could never open a file again. A program under an interpreter knows nothing
+  /// of them and closes all numbers there are, as daemons do.
+  bool keep_preopens = false;
 };
 
 /// Threads: one at a time.
@@ -75,8 +78,8 @@ class Wasi {
   /// Errors: kInvalidArgument for a preopen that does not exist or an argument with a NUL byte.
   Result<void> start_run(RunOptions run);
 
-  /// The next cell of a session: new streams, limits and environment; open files and trees stay. A workspace
-  /// that is given takes the old one's place for paths.
+  /// The next cell of a session: new streams, limits and environment; open files and trees stay. Streams that were
+  /// closed are open again. A workspace that is given takes the old one's place for paths.
   Result<void> continue_run(RunOptions run);
 
   FileSystem& files() { return files_; }
