@@ -7,6 +7,7 @@ IMPORTS (modules to import). What the driver needs afterwards it keeps to itself
 
 - its modules are in no sys.modules, so no cell can import, shadow or delete them;
 - they see a private copy of the builtins, so `len = None` or `builtins.print = 5` in a cell does not reach them;
+- their calls have no frames (frames.py), so neither tracebacks nor `sys._getframe` lead into them;
 - the guest's entry point keeps its function object for ever, so replacing that function's code makes every later
   turn one direct call into `cell.run`, with the request as its argument: nothing is looked up by name.
 
@@ -18,6 +19,7 @@ import types
 
 PRIVATE_BUILTINS = dict(vars(builtins))
 _loaded = {}
+_without_frames = None    # of frames.py, once that is loaded
 
 
 def load(name):
@@ -27,7 +29,8 @@ def load(name):
         space = vars(module)
         space['__builtins__'] = PRIVATE_BUILTINS
         space['load'] = load
-        exec(compile(FILES[name], '<sandbox/' + name + '>', 'exec', dont_inherit=True), space)
+        code = compile(FILES[name], '<sandbox/' + name + '>', 'exec', dont_inherit=True)
+        exec(_without_frames(code) if _without_frames else code, space)
     return module
 
 
@@ -41,6 +44,28 @@ def import_common_modules(names):
         load('integers').install()
 
 
+def make_repair():
+    """Programs can reach the driver's variables by way of the functions that it puts into their modules, such as
+    os._exit. A driver that no longer works gets them back as they are now."""
+    spaces = [vars(module) for module in _loaded.values()]
+    for space in spaces:
+        del space['load']
+    spaces += [PRIVATE_BUILTINS, vars(_loaded['errors'].traceback)]
+    kept = tuple((space, tuple(space.items())) for space in spaces)
+    function = type(make_repair)
+    code = tuple((value, value.__code__, value.__defaults__, value.__kwdefaults__)
+                 for _, items in kept for _, value in items if type(value) is function)
+
+    def repair():
+        for space, items in kept:
+            space.clear()
+            space.update(items)
+        for value, *parts in code:
+            value.__code__, value.__defaults__, value.__kwdefaults__ = parts
+
+    return repair
+
+
 def take_over_the_turn(run):
     import _reactor
     entry = _reactor.turn
@@ -49,12 +74,14 @@ def take_over_the_turn(run):
         return _run(source)
 
     entry.__globals__['_run'] = run
-    entry.__code__ = turn.__code__
+    entry.__code__ = _without_frames(turn.__code__)
     del sys.modules['_reactor']
 
 
 def main():
+    global _without_frames
     at_start = frozenset(sys.modules)
+    _without_frames = load('frames').without_frames
     load('library').install()
     load('streams').install()
     load('missing').install()
@@ -65,12 +92,13 @@ def main():
     load('missing').adjust_imported()
     load('hashes').install()
     cell = load('cell')
-    load('fresh').install(at_start)
-    load('finish').install()
+    load('fresh').install(at_start, cell.at_home)
+    load('finish').install(cell.main)
     load('warm').warm_up(cell)
     for name in [name for name in sys.modules if name.startswith('sandbox.')]:
         del sys.modules[name]
-    take_over_the_turn(cell.run)
+    turn = cell.make_turn(repair=make_repair())
+    take_over_the_turn(turn)
 
 
 main()

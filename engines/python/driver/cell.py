@@ -29,9 +29,11 @@ aio = load('aio')
 display = load('display')
 errors = load('errors')
 finish = load('finish')
+frames = load('frames')
 fresh = load('fresh')
 hooks = load('hooks')
 interrupt = load('interrupt')
+reserve = load('reserve')
 sources = load('sources')
 streams = load('streams')
 
@@ -48,6 +50,7 @@ main_module = types.ModuleType('__main__')
 main = vars(main_module)
 sys_vars = vars(sys)
 main['__builtins__'] = builtins
+_at_bottom = frames.bottom(main)
 sys.modules['__main__'] = main_module
 _STATEMENTS = (b' ', b'\t', b'\f', b'import ', b'from ', b'raise ', b'del ', b'for ', b'if ', b'while ', b'with ',
                b'def ', b'class ', b'try', b'async ', b'assert ', b'return', b'global ', b'pass')
@@ -157,7 +160,7 @@ def _failure(error, file):
     except BaseException:
         # What the user's code can reach of the library has been changed so that nothing more can be told.
         return b'{"error":{"name":%s,"message":""},"cwd":%s}' % (
-            display.to_bytes(quote(errors.shorten(errors.name_of(error), errors.LINE_MAX))), _cwd_json)
+            display.to_bytes(quote(errors.name_of(error))), _cwd_json)
 
 
 def _failure_in_full(error, file):
@@ -166,8 +169,6 @@ def _failure_in_full(error, file):
     name = errors.name_of(error)
     message = errors.message_of(error)
     lines = errors.short_lines(errors.text_of(error, name, message))
-    name = errors.shorten(name, errors.LINE_MAX)
-    message = errors.shorten(message, errors.MESSAGE_MAX)
     line = errors.line_of(error, file)
     head = f'{{"error":{{"name":{quote(name)},"message":{quote(message)},"traceback":[{",".join(map(quote, lines))}]'
     if line is not None:
@@ -176,6 +177,7 @@ def _failure_in_full(error, file):
 
 
 def _begin(file, env, argv, cwd, flags):
+    reserve.keep()
     fresh.begin(env, flags & FLAG_FRESH, flags & FLAG_FILES)
     streams.renew_stdin()
     if argv is not None:
@@ -221,13 +223,15 @@ def _run(request):
         except SyntaxError as error:
             errors.complete_syntax_error(error, file)
             raise
-        value = _execute(statements, expression)
+        value = _at_bottom([lambda: _execute(statements, expression)].pop)
         if shown:
             field = display.show(value)
         value = None
         _end()
     except BaseException as error:
         value = None
+        if type(error) is MemoryError:
+            reserve.release()
         if type(error) is KeyboardInterrupt:
             answer(STOPPING)  # so that the host does not interrupt what follows
             aio.after_interrupt()
@@ -251,8 +255,16 @@ def _end_after(error):
             aio.after_interrupt()
 
 
+def _release_reserve():
+    reserve.release()
+    return 0, False
+
+
 FINISH = b'f'
-COMMANDS = {FINISH: finish.end_of_context, b'i': interrupt.prove, b's': fresh.settle}
+COMMANDS = {FINISH: finish.end_of_context, b'i': interrupt.prove, b's': fresh.settle, b'm': _release_reserve}
+_CUT_SHORT = b'{"error":{"name":"%s","message":"%s"},"cwd":%s}'
+_DAMAGED = (b'{"error":{"name":"SystemError","message":"the program has changed the code of the sandbox that runs it; '
+            b'that code is as it was again"}}')
 
 
 def run(request):
@@ -260,9 +272,27 @@ def run(request):
         return COMMANDS[request]()
     try:
         _run(request)
-    except BaseException:
+    except KeyboardInterrupt:
         # An interrupt in the driver's own code, after the cell's had ended.
         settrace(None)
         aio.after_interrupt()
-        answer(b'{"error":{"name":"KeyboardInterrupt","message":""},"cwd":%s}' % _cwd_json)
+        answer(_CUT_SHORT % (b'KeyboardInterrupt', b'', _cwd_json))
+    except MemoryError:
+        reserve.release()
+        answer(_CUT_SHORT % (b'MemoryError', b'no memory is left to show how the cell ended', _cwd_json))
     return 0, False
+
+
+def make_turn(repair):
+    """The function that every turn of the host calls. Nothing that it needs goes by a name in a module."""
+    work, say, damaged = run, answer, _DAMAGED
+
+    def turn(request):
+        try:
+            return work(request)
+        except:  # no name: the builtins may be gone
+            repair()
+            say(damaged)
+            return 0, False
+
+    return turn

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a context: what the interpreter does when it exits, as far as a program can notice.
 
-A stateless run ends after its one cell, a session when its context is deleted. In this order: tasks are cancelled,
-exit handlers run, objects with finalizers in __main__ are let go, open files are flushed.
+That is after the one cell of a stateless run, or when a session's owner asks for it. In this order: tasks are
+cancelled, exit handlers run, objects with finalizers in __main__ are let go, open files are flushed.
 """
 import atexit
 import builtins
@@ -11,10 +11,13 @@ import io
 import logging
 import os
 import posix
+import signal
 import types
 import weakref
 from atexit import _ncallbacks as count_handlers, _run_exitfuncs as run_handlers
 from gc import collect, get_objects
+from operator import index
+from signal import getsignal, raise_signal as _raise_natively
 
 aio = load('aio')
 errors = load('errors')
@@ -36,6 +39,36 @@ def _hard_exit(status):
     raise HardExit(status)
 
 
+_SIGNALLED = 128    # what a shell adds to the signal's number
+_NEVER_HANDLED = (signal.SIGKILL, signal.SIGSTOP)
+_IGNORED = (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH)
+_DEFAULT = signal.SIG_DFL
+
+
+def _raise_signal(signalnum, /):
+    """Send a signal to the executing process."""
+    number = index(signalnum)
+    if number in _NEVER_HANDLED or number not in _IGNORED and number > 0 and getsignal(number) is _DEFAULT:
+        _hard_exit(_SIGNALLED + number)
+    _raise_natively(number)
+
+
+def _kill(pid, signal, /):
+    """Send a signal to the only process there is."""
+    if pid not in (0, -1, posix.getpid()):
+        raise ProcessLookupError(71, 'No such process')
+    if signal != 0:
+        _raise_signal(signal)
+
+
+def _abort():
+    """Abort the interpreter immediately."""
+    _hard_exit(_SIGNALLED + _ABORT)
+
+
+_ABORT = int(signal.SIGABRT)
+
+
 class Quitter:
     """exit() and quit(). The interpreter's own would close sys.stdin, which the next cell still needs."""
 
@@ -49,6 +82,7 @@ class Quitter:
         raise SystemExit(code)
 
 
+_main = {}
 _logging_handlers = 0
 _handlers_of_logging = logging._handlerList
 _shut_logging_down = logging.shutdown
@@ -90,11 +124,10 @@ def _write_what_is_left():
 
 
 def _end_of_main():
-    main = load('cell').main
-    if _is_plain(list(main.values())):
+    if _is_plain(list(_main.values())):
         return
     try:
-        _let_go(main)
+        _let_go(_main)
     finally:
         _write_what_is_left()
 
@@ -122,11 +155,16 @@ def _run_exit_handlers():
         _shut_logging_down()
 
 
-def install():
+def install(main):
     """Forgets the handlers of the modules that came with the image; theirs have nothing to do in a sandbox."""
-    global _logging_handlers
-    _hard_exit.__name__ = _hard_exit.__qualname__ = '_exit'
-    posix._exit = os._exit = _hard_exit
+    global _logging_handlers, _main
+    _main = main
+    for function, name in (_hard_exit, '_exit'), (_kill, 'kill'), (_abort, 'abort'):
+        function.__name__ = function.__qualname__ = name
+        setattr(posix, name, function)
+        setattr(os, name, function)
+    _raise_signal.__name__ = _raise_signal.__qualname__ = 'raise_signal'
+    signal.raise_signal = _raise_signal
     builtins.exit, builtins.quit = Quitter('exit'), Quitter('quit')
     atexit._clear()
     # Registered again by the first finalizer that wants to run at exit.

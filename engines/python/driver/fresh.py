@@ -16,6 +16,7 @@ _sys = vars(sys)
 _modules = sys.modules
 _importers = sys.path_importer_cache
 _generators = {}                     # module to (all modules with the same generator, what seeds it)
+_at_home = None                      # tells the cells what the working folder is
 _baked = frozenset()                 # modules of the image that a file in /workspace may stand for
 _shadowed = set()
 
@@ -64,7 +65,11 @@ def reseed():
 
 def shadow():
     """A module in /workspace wins over one of the image, as it would when both were still to be imported."""
-    for entry in listdir(WORKSPACE):
+    try:
+        entries = listdir(WORKSPACE)
+    except OSError:
+        return  # no descriptor is left to read the folder with; then no module can be imported from it either
+    for entry in entries:
         name = entry.removesuffix('.py')
         if name in _baked and name not in _shadowed and (name != entry or _is_package(entry)):
             _shadowed.add(name)
@@ -105,8 +110,9 @@ def place_of_script(file):
     return file
 
 
-def install(at_start):
-    global _baked
+def install(at_start, at_home):
+    global _at_home, _baked
+    _at_home = at_home
     _baked = frozenset(name for name in _modules if '.' not in name and name not in at_start
                        and not name.startswith('_'))
     sys.path[:0] = [WORKSPACE]
@@ -127,7 +133,7 @@ def leave_room():
 def settle():
     """The last touch before the image is taken."""
     os.chdir(WORKSPACE)
-    load('cell').at_home(WORKSPACE)
+    _at_home(WORKSPACE)
     set_environment({})
     _importers.pop(WORKSPACE, None)
     sys.argv = ['']

@@ -22,6 +22,7 @@ namespace {
 constexpr std::string_view kProveInterrupt = "i";
 constexpr std::string_view kSettle = "s";
 constexpr std::string_view kFinish = "f";
+constexpr std::string_view kReleaseReserve = "m";
 
 // The guest's word that an interrupt has ended its cell; its answer is still to come.
 constexpr std::string_view kStopping = ".";
@@ -167,6 +168,7 @@ Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view 
                         .script = !request.file_name.empty() && !request.file_name.starts_with('<')};
   answer_bytes_max_ = kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;
   SW_CHECK_OK(turn(cell_request(request, file_name, flags)));
+  release_reserve();
   // An interrupt can hit the driver before its first or after its last line that would catch it.
   if (answer_.empty() && asked_to_stop_) return interrupted_before_answer();
   fresh_ = false;
@@ -175,6 +177,15 @@ Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view 
   if (answer_.capacity() > kAnswerBytesKept) std::string().swap(answer_);
   cwd_ = reply.cwd;
   return reply;
+}
+
+/// Where memory may be full, what the driver keeps back is for the next request. If even this request of a byte
+/// finds no room, there is nothing left to do.
+void PythonGuest::release_reserve() {
+  if (instance().refused_growths() == 0) return;
+  std::string answer = std::move(answer_);
+  (void)turn(kReleaseReserve);
+  answer_ = std::move(answer);
 }
 
 Reply PythonGuest::interrupted_before_answer() const {

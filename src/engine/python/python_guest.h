@@ -41,6 +41,7 @@ class PythonGuest final : public Guest {
   /// The guest's status, which says nothing that the answer does not.
   Result<std::int32_t> turn(std::string_view request);
   Result<void> prove_interrupt();
+  void release_reserve();
   Reply interrupted_before_answer() const;
 
   const Manifest& manifest_;
