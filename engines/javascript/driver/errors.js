@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors as text: for inspect (with the trace, the cause and other own properties) and for the reply of a run.
 
-const driverFile = 'sandbox:driver';
+const driverFile = 'sandbox:driver', internalErrorPrototype = InternalError.prototype;
 
 /// The trace the engine or user code left on an error; '' when there is none.
 function rawStack(error) {
@@ -100,12 +100,19 @@ function reportedFrames(error) {
   const stack = noted ?? rawStack(error);
   if (stack === '') return '';
   const lines = stringSplit(stack, '\n'), kept = [];
+  // Where the run was stopped, or memory ran out, may lie in the libraries of the driver's own realm, which it evaluates.
+  const isEngines = isPrototypeInChain(error, internalErrorPrototype);
   for (let i = 0; i < lines.length; ++i) {
     if (!stringStartsWith(lines[i], '    at ')) continue;
     if (!stringIncludes(lines[i], driverFile)) { arrayPush(kept, withoutMark(lines[i])); continue; }
-    while (kept.length > 0 && stringEndsWith(kept[kept.length - 1], ' (native)')) arrayPop(kept);
+    while (kept.length > 0 && isDrivers(kept[kept.length - 1], isEngines)) arrayPop(kept);
   }
   return arrayJoin(kept, '\n');
+}
+
+/// Is a frame right above one of the driver the driver's own doing?
+function isDrivers(line, isEngines) {
+  return stringEndsWith(line, ' (native)') || (isEngines && stringIncludes(line, ' (<input>:'));
 }
 
 /// A frame's file without the mark of its content that the host gives modules: "a.mjs?v=0123456789ab:3:1".

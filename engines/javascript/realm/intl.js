@@ -6,6 +6,9 @@
 // What it adds to.
 globalThis.Intl = {};
 
+// Where a run is stopped in here, the frames of the program that called lie far below those of the libraries.
+Error.stackTraceLimit = 200;
+
 const answer = (work) => {
   try { return { value: work() }; } catch (error) { return { error: `${error?.name}`, message: `${error?.message ?? error}` }; }
 };

@@ -122,6 +122,7 @@ Result<void> JavaScriptGuest::load_realm(BakeFacts& facts, Value host) {
   const Anchors anchors = js_.anchors();
   SW_TRY(const std::uint32_t realm, instance().call(js_.exports().new_context, anchors.runtime));
   if (realm == 0) return Error{ErrorCode::kInternal, "QuickJS has no memory for a second realm", 0};
+  SW_CHECK_OK(share_internal_error(js_, realm));
   js_.set_anchors({.context = realm, .runtime = anchors.runtime, .scratch = anchors.scratch});
   is_loading_realm_ = true;
   for (const DriverFile& file : manifest_.drivers) {

@@ -241,6 +241,35 @@ Result<void> Internals::free_jobs(QuickJs& js, std::uint32_t list, const std::fu
   }
 }
 
+namespace {
+
+Result<Value> internal_error_prototype(QuickJs& js, std::uint32_t context) {
+  SW_TRY(const std::uint64_t global, js.instance().call(js.exports().global_object, context));
+  const Owned owned_global(js, Value{global});
+  SW_TRY(const Value made, js.get(owned_global.get(), "InternalError"));
+  const Owned constructor(js, made);
+  return js.get(constructor.get(), "prototype");
+}
+
+}  // namespace
+
+Result<void> share_internal_error(QuickJs& js, std::uint32_t realm) {
+  SW_TRY(const Value from, internal_error_prototype(js, realm));
+  SW_TRY(const Value to, internal_error_prototype(js, js.anchors().context));
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t at = 0; at < kContextBytes; at += 8) {
+    if (word<std::uint64_t>(js, realm + at) != from.bits) continue;
+    if (found) return not_found("which prototype its own errors get");
+    found = realm + at;
+  }
+  // The references to both are kept: neither goes away as long as the image is used.
+  if (!found || from == to || !from.is(Value::kObject) || !to.is(Value::kObject) ||
+      !js.memory().store(*found, to.bits)) {
+    return not_found("the prototype of its own errors");
+  }
+  return {};
+}
+
 Result<Declarations::Property> Declarations::own_property(QuickJs& js, Value object, std::uint32_t atom) {
   // Flags, then value, getter and setter, each a value.
   const std::uint32_t descriptor = js.anchors().scratch;

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Four things that a durable session needs and QuickJS has no function for. The host reaches into the
+// Five things that a durable session needs and QuickJS has no function for. The host reaches into the
 // interpreter's structures for them:
 //
 //   - a `let`, `const` or `class` of an earlier cell may be declared again;
 //   - the random generator behind Math.random starts anew after a restore;
+//   - errors of the engine in the driver's realm lead back to the user's;
 //   - promise jobs that are left when a cell was stopped are set aside, or they would run in the next one.
 //
 // Where these structures lie is not written down here but found out at bake, by watching what a known piece of
@@ -48,6 +49,10 @@ class Internals {
   std::uint32_t code_offset_ = 0;     ///< of the pointer to the instructions in a compiled function
   std::uint32_t declare_opcode_ = 0;  ///< "check that this name can be declared"; a program begins with these
 };
+
+/// What the engine itself throws in the context `realm`, past every `catch`, gets the prototype of the current
+/// context's: as the reason of a promise it may reach programs, to which its own would open the realm. At bake.
+Result<void> share_internal_error(QuickJs& js, std::uint32_t realm);
 
 /// The names a compiled cell declares at its top level.
 class Declarations {
