@@ -202,7 +202,8 @@ class JavaScriptGuest final : public Guest {
   void keep_reserve();
   void lend_reserve();
   Result<void> make_room();
-  Result<bool> has_room();
+  Result<bool> has_room(std::uint64_t bytes);
+  Result<bool> is_full();
   bool was_growth_refused() const { return instance().refused_growths() != refused_before_; }
 
   std::uint32_t state_word(std::uint32_t offset) const;

@@ -20,6 +20,8 @@ constexpr std::uint64_t kReserveShare = 16;
 constexpr std::uint64_t kRoomBytes = std::uint64_t{64} << 10;
 // Little, since a cell may keep what it was lent, and the reserve must last for many cells.
 constexpr std::uint64_t kLoanBytes = 2 * kRoomBytes;
+// With less than this, and what was lent is part of it, the next cell will hardly do anything but free some.
+constexpr std::uint64_t kFullBytes = 4 * kLoanBytes;
 
 }  // namespace
 
@@ -33,21 +35,27 @@ void JavaScriptGuest::lend_reserve() {
   instance().set_memory_bytes_max(std::min(memory_max_, std::max(now, memory().size() + kLoanBytes)));
 }
 
-Result<bool> JavaScriptGuest::has_room() {
-  SW_TRY(const std::uint32_t block, js_.allocate(kRoomBytes));
+Result<bool> JavaScriptGuest::has_room(std::uint64_t bytes) {
+  SW_TRY(const std::uint32_t block, js_.allocate(bytes));
   if (block == 0) return false;
   SW_CHECK_OK(js_.deallocate(block));
   return true;
 }
 
+Result<bool> JavaScriptGuest::is_full() {
+  keep_reserve();
+  SW_TRY(const bool has, has_room(kFullBytes));
+  return !has;
+}
+
 Result<void> JavaScriptGuest::make_room() {
   // As long as the memory may grow nothing is asked of the guest: what that writes would have to be put back.
   if (memory().size() + kRoomBytes <= instance().memory_bytes_max()) return {};
-  SW_TRY(bool has, has_room());
+  SW_TRY(bool has, has_room(kRoomBytes));
   if (has) return {};
   // What is only held in circles is freed by a collection; it does not come because memory runs out.
   SW_CHECK_OK(instance().call(js_.exports().run_gc));
-  SW_TRY(has, has_room());
+  SW_TRY(has, has_room(kRoomBytes));
   if (!has) lend_reserve();
   return {};
 }

@@ -132,8 +132,8 @@ Result<Reply> JavaScriptGuest::fail(Progress progress, std::string_view file_nam
   progress.reset();
   SW_CHECK_OK(abandon());
   if (reply.error && is_out_of_memory(*reply.error)) {
-    SW_TRY(const bool has, has_room());
-    if (!has) reply.error->traceback.emplace_back(kHowToFree);
+    SW_TRY(const bool full, is_full());
+    if (full) reply.error->traceback.emplace_back(kHowToFree);
   }
   return reply;
 }
