@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <vector>
 
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/sha256.h"
@@ -21,6 +22,7 @@ namespace json = boost::json;
 // Part of every code and image name: change it when baking itself changes.
 constexpr std::string_view kRecipe = "1";
 constexpr char kFactsFile[] = "facts.json";
+constexpr std::size_t kFactsBytesMax = std::size_t{1} << 20;
 // For the progress bar: CPython's 75 MB take 40 s on two cores.
 constexpr std::size_t kBytesCompiledPerSecond = 2'000'000;
 // A bake may need more memory than a run; the image's size is what counts later.
@@ -41,6 +43,22 @@ json::object to_json(const wasm::StateFacts& facts) {
           {"imports_state", facts.imports_state},   {"mutable_globals", facts.mutable_globals}};
 }
 
+Result<void> write_json(const fs::path& path, const json::value& value) {
+  return write_file_atomically(path, as_bytes(json::serialize(value)));
+}
+
+/// What `read` makes of a file's object. It throws what Boost.JSON throws when something is missing or of another
+/// kind than wanted.
+template <class Facts>
+Result<Facts> read_facts(const fs::path& path, Facts (*read)(const json::object&)) {
+  SW_TRY(const std::string text, read_text_file(path, kFactsBytesMax));
+  try {
+    return read(json::parse(text).as_object());
+  } catch (const std::exception&) {
+    return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged", path.native()), 0};
+  }
+}
+
 wasm::StateFacts state_facts_from(const json::object& object) {
   return {.has_start = object.at("has_start").as_bool(),
           .writes_tables = object.at("writes_tables").as_bool(),
@@ -50,18 +68,22 @@ wasm::StateFacts state_facts_from(const json::object& object) {
           .mutable_globals = object.at("mutable_globals").to_number<std::uint32_t>()};
 }
 
-Result<void> write_json(const fs::path& path, const json::value& value) {
-  return write_file_atomically(path, as_bytes(json::serialize(value)));
+BakeFacts bake_facts_from(const json::object& object) {
+  BakeFacts facts;
+  for (const auto& [name, value] : object) facts.emplace(name, value.to_number<std::uint64_t>());
+  return facts;
 }
 
-Result<json::object> read_json(const fs::path& path) {
-  SW_TRY(const std::string text, read_text_file(path));
-  boost::system::error_code error;
-  json::value value = json::parse(text, error);
-  if (error || !value.is_object()) {
-    return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged", path.native()), 0};
-  }
-  return std::move(value.as_object());
+/// What a package's folder must have.
+std::vector<std::string> files_of(const Manifest& manifest) {
+  std::vector<std::string> names;
+  const auto add = [&](const Package& package) {
+    if (!package.archive.empty()) names.push_back(package.archive);
+    for (const PackageFile& file : package.files) names.push_back(file.name);
+  };
+  add(manifest.package);
+  std::ranges::for_each(manifest.libraries, add);
+  return names;
 }
 
 Result<void> compile_code(const Environment& environment, const Language& language, const fs::path& package,
@@ -162,7 +184,7 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
   const Manifest& manifest = language.manifest();
   const ArtifactCache& cache = environment.cache;
   SW_TRY(fs::path package, cache.get(
-                               names.package,
+                               names.package, files_of(manifest),
                                [&](const fs::path& folder) -> Result<void> {
                                  SW_CHECK_OK(fetch_package(manifest.package, folder, progress));
                                  for (const Package& library : manifest.libraries) {
@@ -172,17 +194,16 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
                                },
                                progress));
   SW_TRY(const fs::path code_folder, cache.get(
-                                         names.code,
+                                         names.code, std::vector<std::string>{kCodeFile, kFactsFile},
                                          [&](const fs::path& folder) {
                                            return compile_code(environment, language, package, folder, progress);
                                          },
                                          progress));
   SW_TRY(wasm::Module code, wasm::Module::load(environment.wasm, code_folder / kCodeFile));
-  SW_TRY(const json::object code_facts, read_json(code_folder / kFactsFile));
-  const wasm::StateFacts state_facts = state_facts_from(code_facts);
+  SW_TRY(const wasm::StateFacts state_facts, read_facts(code_folder / kFactsFile, &state_facts_from));
   bool made = false;
   SW_TRY(const fs::path image_folder, cache.get(
-                                          names.image,
+                                          names.image, std::vector<std::string>{kImageFile, kFactsFile},
                                           [&](const fs::path& folder) {
                                             made = true;
                                             return boot_image_on_guest_thread(environment, language, package, code,
@@ -195,9 +216,7 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
     cache.prune(fmt::format("{}code-{}-", variant(environment.wasm), manifest.language), 3);
   }
   SW_TRY(auto image, wasm::Image::open(image_folder / kImageFile));
-  SW_TRY(const json::object record, read_json(image_folder / kFactsFile));
-  BakeFacts facts;
-  for (const auto& [name, value] : record) facts.emplace(name, value.to_number<std::uint64_t>());
+  SW_TRY(BakeFacts facts, read_facts(image_folder / kFactsFile, &bake_facts_from));
   return Baked{.package = std::move(package),
                .code = std::move(code),
                .state_facts = state_facts,

@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
 #include <string>
 #include <thread>
 
-#include "engine/artifact_cache.h"
 #include "engine/embedded_files.h"
 #include "engine/result_json.h"
 #include "engine/session.h"
@@ -29,124 +27,6 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-void no_progress(std::string_view, std::chrono::seconds) {}
-
-// --- artifact cache
-
-struct CacheFixture : ::testing::Test {
-  TemporaryDirectory folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-cache-").value();
-  ArtifactCache cache = ArtifactCache::open(folder.path() / "cache").value();
-  std::atomic<int> made = 0;
-
-  Result<fs::path> get() {
-    return cache.get(
-        "thing",
-        [&](const fs::path& path) {
-          ++made;
-          return write_file_atomically(path / "content", as_bytes("good"));
-        },
-        no_progress);
-  }
-};
-using ArtifactCacheTest = CacheFixture;
-
-TEST_F(ArtifactCacheTest, MakesOnceAndFindsAgain) {
-  EXPECT_EQ(cache.find("thing").error().code, ErrorCode::kNotFound);
-  const fs::path path = get().value();
-  EXPECT_EQ(get().value(), path);
-  EXPECT_EQ(made, 1);
-  EXPECT_EQ(read_text_file(path / "content").value(), "good");
-}
-
-TEST_F(ArtifactCacheTest, ADamagedFileIsNoticedAndMadeAnew) {
-  const fs::path path = get().value();
-  const int fd = ::open((path / "content").c_str(), O_WRONLY);
-  ASSERT_EQ(::pwrite(fd, "b", 1, 0), 1);
-  ::close(fd);
-  EXPECT_EQ(cache.find("thing").error().code, ErrorCode::kCorrupt);
-  EXPECT_EQ(read_text_file(get().value() / "content").value(), "good");
-  EXPECT_EQ(made, 2);
-}
-
-TEST_F(ArtifactCacheTest, AMissingFileADamagedRecordAndAFolderWithoutOneAreMadeAnew) {
-  const fs::path path = get().value();
-  fs::remove(path / "content");
-  EXPECT_TRUE(get().ok());
-  ASSERT_TRUE(write_file_atomically(path / "digests", as_bytes("nonsense")).ok());
-  EXPECT_TRUE(get().ok());
-  fs::remove(path / "digests");
-  EXPECT_TRUE(get().ok());
-  EXPECT_EQ(made, 4);
-}
-
-TEST_F(ArtifactCacheTest, ATouchedButEqualFileIsHashedAndKept) {
-  const fs::path path = get().value();
-  const timespec times[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
-  ASSERT_EQ(::utimensat(AT_FDCWD, (path / "content").c_str(), times, 0), 0);
-  EXPECT_TRUE(get().ok());
-  EXPECT_TRUE(get().ok());
-  EXPECT_EQ(made, 1);
-}
-
-TEST_F(ArtifactCacheTest, AFailedMakeLeavesNothing) {
-  const auto failed = cache.get(
-      "other",
-      [](const fs::path&) -> Result<void> {
-        return Error{ErrorCode::kUnavailable, "no network", 0};
-      },
-      no_progress);
-  EXPECT_EQ(failed.error().message, "no network");
-  EXPECT_EQ(cache.find("other").error().code, ErrorCode::kNotFound);
-  int entries = 0;
-  for (const auto& entry : fs::directory_iterator(folder.path() / "cache" / "artifacts")) {
-    entries += entry.is_directory() ? 1 : 0;
-  }
-  EXPECT_EQ(entries, 0);
-}
-
-TEST_F(ArtifactCacheTest, ManyAtOnceMakeItOnce) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] {
-      const ArtifactCache own = ArtifactCache::open(folder.path() / "cache").value();
-      EXPECT_TRUE(own.get(
-                         "shared",
-                         [&](const fs::path& path) {
-                           ++made;
-                           return write_file_atomically(path / "content", as_bytes("good"));
-                         },
-                         no_progress)
-                      .ok());
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(made, 1);
-}
-
-TEST_F(ArtifactCacheTest, PruneKeepsTheNewest) {
-  for (const char* name : {"image-x-1", "image-x-2", "image-x-3", "image-y-1"}) {
-    ASSERT_TRUE(cache
-                    .get(
-                        name,
-                        [](const fs::path& path) { return write_file_atomically(path / "f", as_bytes("1")); },
-                        no_progress)
-                    .ok());
-    const fs::path path = cache.find(name).value();
-    static int age = 0;
-    fs::last_write_time(path, fs::file_time_type::clock::now() + std::chrono::hours(++age));
-  }
-  cache.prune("image-x-", 1);
-  EXPECT_FALSE(cache.find("image-x-1").ok());
-  EXPECT_FALSE(cache.find("image-x-2").ok());
-  EXPECT_TRUE(cache.find("image-x-3").ok());
-  EXPECT_TRUE(cache.find("image-y-1").ok());
-}
-
-TEST_F(ArtifactCacheTest, AFolderOthersCanWriteIsRefused) {
-  ASSERT_EQ(::chmod((folder.path() / "cache").c_str(), 0777), 0);
-  EXPECT_EQ(ArtifactCache::open(folder.path() / "cache").error().code, ErrorCode::kPermission);
-}
 
 // --- manifests
 
