@@ -8,6 +8,7 @@
 #include "engine/javascript/text.h"
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/engine/json_text.h"
 #include "sandbox_workers/engine/language.h"
 
 namespace sw::fuzz {
@@ -25,11 +26,11 @@ bool parses(std::string_view text) {
 }
 
 void check_json(std::string_view text) {
-  if (!engine::is_plain_json(text)) return;
-  require(parses(text), "what is taken for JSON is JSON", text);
-  const std::string without = engine::javascript::without_surrogate_escapes(std::string(text));
-  require(without.size() == text.size() && parses(without), "replaced escapes leave it JSON", without);
-  require(engine::javascript::without_surrogate_escapes(without) == without, "once is enough");
+  const auto printed = engine::normal_json(text);
+  if (!printed) return;
+  require(parses(*printed), "what is taken for JSON is JSON", *printed);
+  require(printed->find_first_of("\n\r") == std::string::npos, "it is one line", *printed);
+  require(engine::normal_json(*printed) == printed, "once is enough", *printed);
 }
 
 void check_text(const std::string& text) {
@@ -44,7 +45,7 @@ void check_text(const std::string& text) {
 
 SW_FUZZ(reply) {
   const std::string_view text = as_text(input);
-  const auto reply = engine::parse_reply(text);
+  const auto reply = engine::parse_reply(std::string(text));
   if (reply.ok()) {
     if (reply->value) {
       require(reply->value->text.size() <= text.size(), "a value is no longer than the answer");

@@ -16,7 +16,6 @@ namespace sw::engine {
 namespace {
 
 constexpr std::uint64_t kGuestBytesMax = std::uint64_t{4} << 30;
-constexpr std::size_t kAnswerBytesKept = std::size_t{64} << 10;
 // Longer than any clock counts, and short enough to be added to the time of day.
 constexpr std::uint64_t kAlarmMillisecondsMax = std::uint64_t{1} << 40;
 constexpr std::chrono::seconds kProofTimeMax{10};
@@ -169,9 +168,7 @@ Result<Reply> DriverGuest::evaluate(const RunRequest& request, std::string_view 
   SW_TRY(const std::int32_t length, send(cell(request, file_name, fresh_)));
   SW_CHECK_OK(instance().call(run_, length));
   fresh_ = false;
-  SW_TRY(Reply reply, parse_reply(answer_));
-  // The next cell's answer need not be as long.
-  if (answer_.capacity() > kAnswerBytesKept) std::string().swap(answer_);
+  SW_TRY(Reply reply, parse_reply(std::move(answer_)));
   return reply;
 }
 

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "engine/embedded_files.h"
-#include "engine/result_json.h"
 #include "engine/session.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/language.h"
@@ -84,56 +83,6 @@ TEST(Manifest, AMissingFieldOrDriverIsAnError) {
   EXPECT_THAT(parsed.error().message, HasSubstr("there is no file 'driver/"));
 }
 
-// --- replies of drivers
-
-TEST(Reply, HasAValueInItsOwnWords) {
-  const Reply reply =
-      parse_reply("{\"value\":\"json\",\"cwd\":\"/tmp\"}\n{\"n\":123456789012345678901234567890}").value();
-  EXPECT_EQ(reply.value->kind, Value::Kind::kJson);
-  EXPECT_EQ(reply.value->text, "{\"n\":123456789012345678901234567890}");
-  EXPECT_EQ(reply.cwd, "/tmp");
-  EXPECT_FALSE(reply.error || reply.exit_code);
-}
-
-TEST(Reply, TextMayHoldLineFeedsAndNuls) {
-  using namespace std::string_literals;
-  EXPECT_EQ(parse_reply("{\"value\":\"text\"}\na\nb\0c"s).value().value->text, "a\nb\0c"s);
-}
-
-TEST(Reply, WhatCallsItselfJsonAndIsNotBecomesText) {
-  for (const char* body : {"", "{", "1,2", "{\"a\":1}}", "NaN", "\"\xff\""}) {
-    const Reply reply = parse_reply(std::string("{\"value\":\"json\"}\n") + body).value();
-    EXPECT_EQ(reply.value->kind, Value::Kind::kText) << body;
-  }
-  EXPECT_EQ(parse_reply("{\"value\":\"json\"}\n" + std::string(100'000, '[')).value().value->kind,
-            Value::Kind::kText);
-}
-
-TEST(Reply, HasAnErrorWithItsLine) {
-  const Reply reply =
-      parse_reply(R"({"error":{"name":"E","message":"m","traceback":["a","b"],"lineNumber":3},"exit":null})")
-          .value();
-  EXPECT_EQ(reply.error->name, "E");
-  EXPECT_THAT(reply.error->traceback, ElementsAre("a", "b"));
-  EXPECT_EQ(reply.error->line_number, 3);
-}
-
-TEST(Reply, ExitCodesAreBytes) { EXPECT_EQ(parse_reply("{\"exit\":-1}").value().exit_code, 255); }
-
-TEST(Reply, MoreThanAnErrorCanHoldIsNotEvenRead) {
-  std::string answer = "{\"exit\":1}";
-  EXPECT_TRUE(parse_reply(answer).ok());
-  answer.insert(1, kReplyHeadBytesMax, ' ');
-  EXPECT_EQ(parse_reply(answer).error().code, ErrorCode::kCorrupt);
-}
-
-TEST(Reply, NonsenseOfAHostileGuestIsAnError) {
-  for (const char* answer : {"", "x", "[]", "{\"error\":1}", "{\"error\":{}}", "{\"exit\":\"1\"}", "{\"value\":1}",
-                             "{\"cwd\":[]}", "{\"exit\":1e300}"}) {
-    EXPECT_EQ(parse_reply(answer).error().code, ErrorCode::kCorrupt) << answer;
-  }
-}
-
 // --- requests
 
 RunRequest request_of(std::string code) {
@@ -158,24 +107,6 @@ TEST(Validate, SaysWhatIsWrong) {
   request.env = {};
   request.args = {"a\0"s};
   EXPECT_FALSE(validate(request).ok());
-}
-
-// --- results as JSON
-
-TEST(ResultJson, HasTheProtocolsShape) {
-  Outcome outcome;
-  outcome.value = Value{Value::Kind::kJson, "{\"a\":1}"};
-  EngineInfo info;
-  info.language = "python";
-  info.engine_name = "E";
-  const std::string text = execution_result_json(info, request_of("x"), outcome, "one\ntwo", "caf\xe9\n");
-  EXPECT_THAT(text, HasSubstr(R"("code":"x","language":"python","engine":"E")"));
-  EXPECT_THAT(text, HasSubstr(R"("logs":{"stdout":["one","two"],"stderr":["caf)"));
-  EXPECT_THAT(text, HasSubstr("\"results\":[{\"json\":{\"a\":1}}]}"));
-  outcome.error = GuestError{"E", "m", {"t"}, 2};
-  EXPECT_THAT(execution_result_json({}, request_of("x"), outcome, "", ""),
-              HasSubstr(R"("error":{"name":"E","message":"m","traceback":["t"],"lineNumber":2})"));
-  EXPECT_THAT(execution_result_json({}, request_of("x"), outcome, "", ""), HasSubstr("\"results\":[]}"));
 }
 
 // --- watchdog

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
-#include <boost/json/basic_parser_impl.hpp>
+#include <new>
+
+#include "sandbox_workers/engine/json_text.h"
 
 namespace sw::engine {
 
@@ -13,35 +15,28 @@ namespace {
 
 namespace json = boost::json;
 
-/// The parser's callbacks for when only validity is asked.
-struct IgnoreAll {
-  static constexpr std::size_t max_array_size = SIZE_MAX;
-  static constexpr std::size_t max_object_size = SIZE_MAX;
-  static constexpr std::size_t max_string_size = SIZE_MAX;
-  static constexpr std::size_t max_key_size = SIZE_MAX;
-  using Code = json::error_code;
-  bool on_document_begin(Code&) { return true; }
-  bool on_document_end(Code&) { return true; }
-  bool on_array_begin(Code&) { return true; }
-  bool on_array_end(std::size_t, Code&) { return true; }
-  bool on_object_begin(Code&) { return true; }
-  bool on_object_end(std::size_t, Code&) { return true; }
-  bool on_string_part(json::string_view, std::size_t, Code&) { return true; }
-  bool on_string(json::string_view, std::size_t, Code&) { return true; }
-  bool on_key_part(json::string_view, std::size_t, Code&) { return true; }
-  bool on_key(json::string_view, std::size_t, Code&) { return true; }
-  bool on_number_part(json::string_view, Code&) { return true; }
-  bool on_int64(std::int64_t, json::string_view, Code&) { return true; }
-  bool on_uint64(std::uint64_t, json::string_view, Code&) { return true; }
-  bool on_double(double, json::string_view, Code&) { return true; }
-  bool on_bool(bool, Code&) { return true; }
-  bool on_null(Code&) { return true; }
-  bool on_comment_part(json::string_view, Code&) { return true; }
-  bool on_comment(json::string_view, Code&) { return true; }
+/// Ends with std::bad_alloc what wants more. Small values in large numbers take many times their text's size.
+class LimitedMemory final : public json::memory_resource {
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    if (bytes > kHeadMemoryBytesMax - used_) throw std::bad_alloc();
+    void* const memory = ::operator new(bytes, std::align_val_t(alignment));
+    used_ += bytes;
+    return memory;
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    ::operator delete(memory, std::align_val_t(alignment));
+    used_ -= bytes;
+  }
+  bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
+
+  // The texts of the longest error, four times: the parser keeps them twice, and its buffers grow by doubling.
+  static constexpr std::size_t kHeadMemoryBytesMax = 4 * kReplyHeadBytesMax;
+  std::size_t used_ = 0;
 };
 
-// Deep enough for real data; a value nested deeper is shown as text, so that no reader's stack is at risk.
-constexpr std::size_t kJsonDepthMax = 512;
+// Linux has no longer ones.
+constexpr std::size_t kPathBytesMax = 4096;
 
 const json::value* present(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
@@ -55,22 +50,32 @@ GuestError to_error(const json::object& object) {
                    .line_number = std::nullopt};
   if (const auto* lines = present(object, "traceback"))
     error.traceback = json::value_to<std::vector<std::string>>(*lines);
-  if (const auto* line = present(object, "lineNumber")) error.line_number = line->to_number<std::int64_t>();
+  if (const auto* line = present(object, "lineNumber")) {
+    const auto number = line->to_number<std::int64_t>();
+    if (number > 0 && number <= static_cast<std::int64_t>(kCodeBytesMax) + 1) error.line_number = number;
+  }
   return error;
 }
 
-Reply to_reply(const json::object& object, std::string_view body) {
+/// What a context may begin in the next time.
+bool is_folder_name(std::string_view path) {
+  return path.starts_with('/') && path.size() < kPathBytesMax && path.find('\0') == std::string_view::npos;
+}
+
+Reply to_reply(const json::object& object, std::string body) {
   Reply reply;
   if (const auto* kind = present(object, "value")) {
-    const bool as_json = kind->as_string() == "json" && is_plain_json(body);
-    reply.value = Value{as_json ? Value::Kind::kJson : Value::Kind::kText, std::string(body)};
+    auto json = kind->as_string() == "json" ? normal_json(body) : std::nullopt;
+    reply.value = json ? Value{Value::Kind::kJson, *std::move(json)} : Value{Value::Kind::kText, std::move(body)};
   }
   if (const auto* error = present(object, "error")) reply.error = to_error(error->as_object());
   if (const auto* exit = present(object, "exit")) {
     // What a process can report: the low byte, as a shell shows it.
     reply.exit_code = static_cast<std::int32_t>(exit->to_number<std::int64_t>() & 0xFF);
   }
-  if (const auto* cwd = present(object, "cwd")) reply.cwd = json::value_to<std::string>(*cwd);
+  if (const auto* cwd = present(object, "cwd"); cwd && is_folder_name(cwd->as_string())) {
+    reply.cwd = std::string(cwd->as_string());
+  }
   return reply;
 }
 
@@ -83,22 +88,17 @@ Result<Bytes> Language::read_module(const std::filesystem::path& package) const 
   return read_file(package / manifest_.module);
 }
 
-// A value's text goes into answers as it is, so it must be one JSON value whatever the guest says.
-bool is_plain_json(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = kJsonDepthMax;
-  json::basic_parser<IgnoreAll> parser(options);
-  json::error_code error;
-  const std::size_t used = parser.write_some(false, text.data(), text.size(), error);
-  return !error && used == text.size();
-}
-
-Result<Reply> parse_reply(std::string_view answer) {
+Result<Reply> parse_reply(std::string answer) {
   const std::size_t end = std::min(answer.find('\n'), answer.size());
   if (end > kReplyHeadBytesMax) return Error{ErrorCode::kCorrupt, "its driver answered too much", 0};
-  const std::string_view body = end < answer.size() ? answer.substr(end + 1) : std::string_view{};
+  LimitedMemory memory;
   try {
-    return to_reply(json::parse(answer.substr(0, end)).as_object(), body);
+    json::parser parser(&memory);
+    parser.reset(&memory);
+    parser.write(with_whole_surrogates(answer.substr(0, end)));
+    // The value may be large: what is left of the answer becomes it.
+    answer.erase(0, end + 1);
+    return to_reply(parser.release().as_object(), std::move(answer));
   } catch (const std::exception&) {
     return Error{ErrorCode::kCorrupt, "its driver answered nonsense", 0};
   }

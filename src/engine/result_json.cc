@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/engine/json_text.h"
 
 namespace sw::engine {
 
@@ -25,12 +26,16 @@ json::array lines(std::string_view text) {
   return result;
 }
 
+json::array texts(const std::vector<std::string>& items) {
+  json::array result;
+  for (const std::string& item : items) result.emplace_back(to_valid_utf8(item));
+  return result;
+}
+
 json::object error_object(const GuestError& error) {
-  json::array traceback;
-  for (const std::string& line : error.traceback) traceback.emplace_back(to_valid_utf8(line));
   json::object object = {{"name", to_valid_utf8(error.name)},
                          {"message", to_valid_utf8(error.message)},
-                         {"traceback", std::move(traceback)}};
+                         {"traceback", texts(error.traceback)}};
   if (error.line_number) object["lineNumber"] = *error.line_number;
   return object;
 }
@@ -54,7 +59,7 @@ json::object context_object(const ContextReport& context) {
                          {"cwd", to_valid_utf8(context.cwd)},
                          {"executions", context.executions},
                          {"state", context.state}};
-  if (!context.note.empty()) object["note"] = context.note;
+  if (!context.note.empty()) object["note"] = to_valid_utf8(context.note);
   if (context.saved_bytes) object["savedBytes"] = *context.saved_bytes;
   if (context.snapshot_ms) object["snapshotMs"] = *context.snapshot_ms;
   if (context.expires_at_ms) object["expiresAt"] = *context.expires_at_ms;
@@ -62,16 +67,19 @@ json::object context_object(const ContextReport& context) {
 }
 
 json::object write_back_object(const WriteBackReport& files) {
-  json::object object = {{"written", files.written}, {"refused", json::value_from(files.refused)}};
-  if (!files.left.empty()) object["left"] = json::value_from(files.left);
+  json::object object = {{"written", files.written}, {"refused", texts(files.refused)}};
+  if (!files.left.empty()) object["left"] = texts(files.left);
   if (!files.error.empty()) object["error"] = to_valid_utf8(files.error);
   return object;
 }
 
-/// The value's JSON goes in as the guest wrote it: parsing it would cost digits of large numbers.
+/// A value's JSON becomes part of ours, so it must be JSON whatever the engine says. It goes in as text: a DOM
+/// would lose digits of large numbers.
 std::string results_text(const Outcome& outcome) {
   if (!outcome.value || outcome.error) return "[]";
-  if (outcome.value->kind == Value::Kind::kJson) return fmt::format("[{{\"json\":{}}}]", outcome.value->text);
+  if (outcome.value->kind == Value::Kind::kJson) {
+    if (const auto value = normal_json(outcome.value->text)) return fmt::format("[{{\"json\":{}}}]", *value);
+  }
   return fmt::format("[{{\"text\":{}}}]", json::serialize(json::string(to_valid_utf8(outcome.value->text))));
 }
 
@@ -111,7 +119,7 @@ std::string execution_result_json(const EngineInfo& info, const RunRequest& requ
   text.insert(text.size() - 1,
               fmt::format(",\"durationMs\":{},\"usage\":{},\"results\":{}", milliseconds(outcome.usage.wall),
                           usage_text(request, outcome.usage), results_text(outcome)));
-  return text;
+  return with_escaped_line_ends(std::move(text));
 }
 
 }  // namespace sw::engine

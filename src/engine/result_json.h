@@ -34,9 +34,10 @@ struct WriteBackReport {
   std::string error;                 ///< why nothing was written; empty otherwise
 };
 
-/// The wire protocol's ExecutionResult as JSON text. `out` and `err` are what was printed; bytes that are not
-/// UTF-8 become U+FFFD there. Beside the protocol's fields: `ending`, `exitCode`, and in `usage` the times, the
-/// pages written and whether output was truncated. One unit of fuel is one microsecond of CPU time.
+/// The wire protocol's ExecutionResult as one line of JSON, in which no object has a key twice. `out` and `err`
+/// are what was printed; bytes that are not UTF-8 become U+FFFD there. Beside the protocol's fields: `ending`,
+/// `exitCode`, and in `usage` the times, the pages written and whether output was truncated. One unit of fuel is
+/// one microsecond of CPU time.
 std::string execution_result_json(const EngineInfo& info, const RunRequest& request, const Outcome& outcome,
                                   std::string_view out, std::string_view err,
                                   const std::optional<ContextReport>& context = {},

@@ -56,12 +56,11 @@ inline constexpr std::size_t kReplyHeadBytesMax = std::size_t{32} << 20;
 /// Parses a driver's answer: one line of JSON,
 ///   {"value": "text" | "json" | null, "error": {"name", "message", "traceback", "lineNumber"?} | null,
 ///    "exit": number | null, "cwd": "…"}
-/// (absent counts as null), a line feed, and then the value's own text or JSON up to the end.
-/// Trust: the guest wrote it. Errors: kCorrupt, also when the line is longer than kReplyHeadBytesMax.
-Result<Reply> parse_reply(std::string_view answer);
-
-/// Is this one JSON value, and not nested so deeply that it endangers those who read it?
-bool is_plain_json(std::string_view text);
+/// (absent counts as null), a line feed, and then the value's own text or JSON up to the end. What says that it is
+/// JSON and is not (normal_json) becomes text; a `cwd` that is no absolute path and a `lineNumber` that no line
+/// can have are ignored. Trust: the guest wrote it. Errors: kCorrupt, also when the line is longer than
+/// kReplyHeadBytesMax.
+Result<Reply> parse_reply(std::string answer);
 
 /// Numbers found out at bake that a guest started from the image needs again (addresses, offsets).
 using BakeFacts = std::map<std::string, std::uint64_t, std::less<>>;

@@ -70,7 +70,7 @@ Result<void> validate(const RunRequest& request);
 struct Value {
   enum class Kind : std::uint8_t { kText, kJson };
   Kind kind = Kind::kText;
-  std::string text;  ///< with kJson: one JSON value, as the guest wrote it (numbers keep all their digits)
+  std::string text;  ///< with kJson: one JSON value (numbers keep all their digits)
 };
 
 // Longer texts of errors are cut, and say so.

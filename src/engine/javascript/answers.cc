@@ -47,7 +47,7 @@ Result<Shown> parse_shown(std::string answer, std::size_t bytes_max) {
 Result<GuestError> parse_error(std::string json) {
   // A line feed would end the reply's head.
   if (json.find('\n') != std::string::npos) return nonsense();
-  SW_TRY(Reply reply, parse_reply("{\"error\":" + without_surrogate_escapes(std::move(json)) + "}"));
+  SW_TRY(Reply reply, parse_reply("{\"error\":" + std::move(json) + "}"));
   if (!reply.error) return nonsense();
   return *std::move(reply.error);
 }

@@ -60,13 +60,6 @@ TEST(JavaScriptText, HalfASurrogatePairBecomesTheReplacementCharacter) {
   EXPECT_EQ(without_lone_surrogates(""), "");
 }
 
-TEST(JavaScriptText, OnlyEscapedSurrogatesAreReplacedInJson) {
-  EXPECT_EQ(without_surrogate_escapes(R"("\ud800x\udfff")"), R"("\ufffdx\ufffd")");
-  EXPECT_EQ(without_surrogate_escapes(R"("\\ud800 \u0007 \n")"), R"("\\ud800 \u0007 \n")");
-  EXPECT_EQ(without_surrogate_escapes(R"("\\\ud9ab")"), R"("\\\ufffd")");
-  EXPECT_EQ(without_surrogate_escapes("\\"), "\\");
-}
-
 TEST(JavaScriptText, QuotesEscapeOnlyThemselvesAndBackslashes) {
   EXPECT_EQ(quoted_text("it's \\ \n"), "'it\\'s \\\\ \n'");
 }

@@ -10,6 +10,7 @@
 #include "engine/javascript/answers.h"
 #include "engine/javascript/guest.h"
 #include "engine/javascript/text.h"
+#include "sandbox_workers/engine/json_text.h"
 
 namespace sw::engine::javascript {
 
@@ -97,9 +98,8 @@ Result<Reply> JavaScriptGuest::answer_with(Value shown, Reply reply, std::string
       reply.value = text_value(without_lone_surrogates(std::move(text.text)));
       return reply;
     }
-    std::string json = without_surrogate_escapes(std::move(text.text));
-    if (is_plain_json(json)) {
-      reply.value = engine::Value{engine::Value::Kind::kJson, std::move(json)};
+    if (auto json = normal_json(text.text)) {
+      reply.value = engine::Value{engine::Value::Kind::kJson, *std::move(json)};
       return reply;
     }
   }

@@ -21,19 +21,6 @@ std::string without_lone_surrogates(std::string text) {
   return text;
 }
 
-std::string without_surrogate_escapes(std::string json) {
-  // JSON.stringify writes real pairs as they are, so an escape that begins with \ud is always a lone half. An
-  // escaped backslash before "ud" is not one: skip the character after each backslash.
-  for (std::size_t at = json.find('\\'); at != std::string::npos && at + 1 < json.size();
-       at = json.find('\\', at)) {
-    if (at + 5 < json.size() && json[at + 1] == 'u' && json[at + 2] == 'd' && json[at + 3] >= '8') {
-      json.replace(at, 6, "\\ufffd");
-    }
-    at += 2;
-  }
-  return json;
-}
-
 std::string quoted_text(std::string_view text) {
   std::string result = "'";
   result.reserve(text.size() + 2);

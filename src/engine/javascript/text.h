@@ -11,9 +11,6 @@ namespace sw::engine::javascript {
 /// UTF-8. Each becomes U+FFFD; the length stays.
 std::string without_lone_surrogates(std::string text);
 
-/// The same for JSON text, where JSON.stringify escapes them as \udXXX.
-std::string without_surrogate_escapes(std::string json);
-
 /// 'text', as a REPL shows a string: \ and ' are escaped, nothing else.
 std::string quoted_text(std::string_view text);
 

@@ -34,7 +34,6 @@ constexpr std::chrono::milliseconds kIntoTheLoop{2};
 constexpr std::chrono::seconds kProofTimeMax{10};
 
 constexpr std::uint64_t kGuestBytesMax = std::uint64_t{4} << 30;
-constexpr std::size_t kAnswerBytesKept = std::size_t{64} << 10;
 
 /// "waiting 26082032" names the address of KeyboardInterrupt.
 Result<std::uint32_t> address_in(std::string_view answer) {
@@ -172,9 +171,7 @@ Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view 
   // An interrupt can hit the driver before its first or after its last line that would catch it.
   if (answer_.empty() && asked_to_stop_) return interrupted_before_answer();
   fresh_ = false;
-  SW_TRY(Reply reply, parse_reply(answer_));
-  // The next cell's answer need not be as long.
-  if (answer_.capacity() > kAnswerBytesKept) std::string().swap(answer_);
+  SW_TRY(Reply reply, parse_reply(std::move(answer_)));
   cwd_ = reply.cwd;
   return reply;
 }
