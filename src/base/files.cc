@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/standard_streams.h"
 #include "sandbox_workers/base/unique_fd.h"
 
 namespace sw {
@@ -45,16 +46,6 @@ Result<Container> read_all(const fs::path& path, std::size_t bytes_max) {
   return content;
 }
 
-Result<void> write_all(int fd, BytesView content) {
-  while (!content.empty()) {
-    const ssize_t put = ::write(fd, content.data(), content.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return errno_error(errno, "write");
-    content = content.subspan(static_cast<std::size_t>(put));
-  }
-  return {};
-}
-
 Result<void> sync_directory(const fs::path& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd || ::fsync(fd.get()) != 0) return errno_error(errno, fmt::format("cannot sync {}", path.native()));
@@ -73,7 +64,8 @@ Result<void> write_file_atomically(const fs::path& path, BytesView content) {
   std::string temporary = (folder / ("." + path.filename().native() + ".XXXXXX")).native();
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) return errno_error(errno, fmt::format("cannot create a file in {}", folder.native()));
-  auto written = write_all(fd.get(), content);
+  Result<void> written;
+  if (const int failed = write_all(fd.get(), content); failed != 0) written = errno_error(failed, "write");
   if (written.ok() && ::fsync(fd.get()) != 0) written = errno_error(errno, "fsync");
   if (written.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) written = errno_error(errno, "rename");
   if (!written.ok()) {

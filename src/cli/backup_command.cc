@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/standard_streams.h"
 #include "storage/sqlite/backup.h"
 
 namespace sw::cli {
@@ -30,7 +31,7 @@ std::filesystem::path default_data_folder() {
 Result<int> backup_command(const std::filesystem::path& data_folder, const std::filesystem::path& destination) {
   SW_TRY(const storage::BackupReport report, storage::back_up(data_folder, destination));
   fmt::print("{} objects copied to {}\n", report.objects, destination.native());
-  for (const std::string& damaged : report.damaged) fmt::print(stderr, "not copied: {}\n", damaged);
+  for (const std::string& damaged : report.damaged) tell("not copied: {}\n", damaged);
   return report.damaged.empty() ? 0 : 1;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/run_command.h"
+#include "cli/terminal.h"
 #include "cli/units.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/watchdog.h"
@@ -59,6 +62,28 @@ TEST(Progress, TheBarIsNeverFullBeforeTheStepIsOver) {
   EXPECT_THAT(ProgressDisplay::bar_line("compiling", 400s, 40s), HasSubstr(".] compiling … 400 of about 40 s"));
   EXPECT_EQ(ProgressDisplay::bar_line("checking", 2s, 0s), "checking … 2 s");
 }
+
+TEST(TerminalSink, RemembersTheFirstFailureAndGivesUpOnce) {
+  // Its stdout is this test's; only what cannot be written is tried.
+  const int saved = ::dup(STDOUT_FILENO);
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  int given_up = 0;
+  TerminalSink sink([&] { ++given_up; });
+  EXPECT_EQ(sink.write(wasi::Stream::kStdout, {}), wasi::Errno::kSuccess);
+  EXPECT_FALSE(sink.stdout_failure());
+  ::dup2(full, STDOUT_FILENO);
+  for (int i = 0; i < 99; ++i) EXPECT_EQ(sink.write(wasi::Stream::kStdout, as_bytes("x")), wasi::Errno::kNospc);
+  EXPECT_FALSE(sink.gave_up());
+  for (int i = 0; i < 99; ++i) (void)sink.write(wasi::Stream::kStdout, as_bytes("x"));
+  ::dup2(saved, STDOUT_FILENO);
+  ::close(saved);
+  ::close(full);
+  EXPECT_TRUE(sink.gave_up());
+  EXPECT_EQ(given_up, 1);
+  EXPECT_EQ(sink.stdout_failure(), ENOSPC);
+}
+
+TEST(Printable, HasNoControlCharacters) { EXPECT_EQ(printable("a\nb\x1b[1m\x7fü"), "a?b?[1m?ü"); }
 
 TEST(BackupCommand, CopiesADataFolderOnce) {
   const TemporaryDirectory folder = *TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-cli-");

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "cli/run_command.h"
+#include "cli/terminal.h"
 
 namespace sw::cli {
 
@@ -29,8 +30,7 @@ sigset_t taken_signals() {
 }
 
 [[noreturn]] void end_process(std::chrono::seconds patience) {
-  fmt::print(stderr, "sandbox-workers: what runs could not be stopped in {} s; the process ends\n",
-             patience.count());
+  complain(fmt::format("what runs could not be stopped in {} s; the process ends", patience.count()));
   std::fflush(nullptr);
   ::_exit(kStatusCancelled);
 }

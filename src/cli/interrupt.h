@@ -25,6 +25,8 @@ class InterruptScope {
   InterruptScope& operator=(const InterruptScope&) = delete;
 
   std::stop_token token() const { return source_.get_token(); }
+  /// The same without a signal, and without the patience.
+  void request_stop() { source_.request_stop(); }
   /// Ends the scope. Returns whether it took a SIGTERM, after which the process is to end, not only what it does.
   bool end();
 

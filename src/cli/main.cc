@@ -1,21 +1,23 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "cli/backup_command.h"
 #include "cli/conformance_command.h"
 #include "cli/engines_command.h"
 #include "cli/repl_command.h"
 #include "cli/run_command.h"
 #include "cli/sandbox_command.h"
+#include "cli/terminal.h"
 #include "cli/units.h"
 
 namespace {
@@ -24,7 +26,7 @@ using sw::Error;
 using sw::Result;
 
 int report(const Error& error) {
-  fmt::print(stderr, "sandbox-workers: {}\n", error.message);
+  sw::cli::complain(error.message);
   return sw::cli::status_of(error);
 }
 
@@ -189,7 +191,10 @@ int run_program(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? 0 : sw::cli::kStatusWrongUse;
+    std::ostringstream help;
+    const int code = app.exit(problem, help, std::cerr);
+    std::fputs(help.str().c_str(), stdout);
+    return code == 0 ? 0 : sw::cli::kStatusWrongUse;
   }
   if (run_app->parsed()) return report(run(*run_app, std::move(run_arguments)));
   if (repl_app->parsed()) return report(repl(std::move(repl_arguments)));
@@ -209,15 +214,18 @@ int run_program(int argc, char** argv) {
   return sw::cli::kStatusWrongUse;
 }
 
-/// A standard stream that the caller closed would otherwise be the number of the next file opened, an artifact or
-/// a database, and output would go into it. Descriptors of the wrong direction let reads and writes fail as
-/// before.
-void occupy_standard_streams() {
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(fd, F_GETFD) >= 0) continue;
-    // The lowest free number, which is this one.
-    [[maybe_unused]] const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+/// The same, with what could not be printed as a failure.
+int run_and_print(int argc, char** argv) {
+  int status = 0;
+  try {
+    status = run_program(argc, argv);
+  } catch (const std::exception& problem) {
+    sw::cli::complain(problem.what());
+    return sw::cli::kStatusHostFault;
   }
+  const auto printed = sw::flush_stdout();
+  // One message is enough.
+  return printed.ok() || status == sw::cli::kStatusHostFault ? status : report(printed.error());
 }
 
 }  // namespace
@@ -225,11 +233,6 @@ void occupy_standard_streams() {
 int main(int argc, char** argv) {
   // A reader that went away is an error of the write, not the end of the process.
   ::signal(SIGPIPE, SIG_IGN);
-  occupy_standard_streams();
-  try {
-    return run_program(argc, argv);
-  } catch (const std::exception& problem) {
-    fmt::print(stderr, "sandbox-workers: {}\n", problem.what());
-    return sw::cli::kStatusHostFault;
-  }
+  sw::occupy_standard_streams();
+  return run_and_print(argc, argv);
 }

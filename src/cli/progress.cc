@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+
+#include "base/standard_streams.h"
+#include "cli/terminal.h"
 
 namespace sw::cli {
 
@@ -27,7 +29,7 @@ ProgressDisplay::~ProgressDisplay() {
   changed_.notify_one();
   if (!drawer_.joinable()) return;
   drawer_.join();
-  fmt::print(stderr, "{}", kEraseLine);
+  tell(kEraseLine);
 }
 
 void ProgressDisplay::begin_step(std::string_view step, std::chrono::seconds expected) {
@@ -36,8 +38,8 @@ void ProgressDisplay::begin_step(std::string_view step, std::chrono::seconds exp
   expected_ = expected;
   begun_ = std::chrono::steady_clock::now();
   if (!is_terminal_) {
-    if (expected.count() > 1) fmt::print(stderr, "sandbox-workers: {} (about {} s)\n", step, expected.count());
-    else fmt::print(stderr, "sandbox-workers: {}\n", step);
+    if (expected.count() > 1) complain(fmt::format("{} (about {} s)", step, expected.count()));
+    else complain(step);
     return;
   }
   if (!drawer_.joinable()) drawer_ = std::thread([this] { draw_until_end(); });
@@ -57,8 +59,7 @@ void ProgressDisplay::draw_until_end() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
     const auto elapsed = std::chrono::steady_clock::now() - begun_;
-    fmt::print(stderr, "{}{}", kEraseLine, bar_line(step_, elapsed, expected_));
-    std::fflush(stderr);
+    tell("{}{}", kEraseLine, bar_line(step_, elapsed, expected_));
     changed_.wait_for(lock, std::chrono::milliseconds(200));
   }
 }

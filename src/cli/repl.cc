@@ -8,6 +8,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/standard_streams.h"
 #include "cli/interrupt.h"
 #include "cli/run_command.h"
 #include "cli/terminal.h"
@@ -40,7 +41,8 @@ class Repl {
       if (!cell) break;
       if (cell->starts_with(':')) obey(*cell);
       else if (cell->find_first_not_of(" \t\n") != std::string::npos) evaluate(*cell);
-      std::fflush(stdout);
+      // Nobody sees what comes of the next one.
+      if (const auto printed = flush_stdout(); !status_ && !printed.ok()) fail(printed.error());
     }
     return status_.value_or(0);
   }
@@ -72,13 +74,14 @@ class Repl {
   }
 
   void evaluate(const std::string& cell) {
-    TerminalSink sink;
     InterruptScope interrupt;
+    TerminalSink sink([&] { interrupt.request_stop(); });
     const auto ran = target_.run(context_, cell, interrupt.token(), sink);
     if (interrupt.end()) status_ = kStatusCancelled;
     if (!ran.ok()) return complain(ran.error());
-    if (!ran->note.empty()) fmt::print(stderr, "sandbox-workers: {}\n", ran->note);
+    if (!ran->note.empty()) cli::complain(ran->note);
     show(ran->outcome, sink);
+    if (const auto failed = sink.stdout_failure()) return fail(cannot_print(*failed));
     if (ran->outcome.ending == engine::Ending::kExited) status_ = ran->outcome.exit_code.value_or(0);
   }
 
@@ -90,7 +93,7 @@ class Repl {
     const bool wants_name =
         command == "context" || command == "fork" || command == "checkpoint" || command == "restore";
     if (wants_name && argument.empty()) {
-      fmt::print(stderr, "sandbox-workers: :{} needs a name\n", command);
+      cli::complain(fmt::format(":{} needs a name", command));
     } else if (command == "help") {
       fmt::print("{}", kHelp);
     } else if (command == "quit" || command == "q" || command == "exit") {
@@ -112,7 +115,7 @@ class Repl {
     } else if (command == "undo") {
       undo(argument);
     } else {
-      fmt::print(stderr, "sandbox-workers: there is no command :{}; :help lists those there are\n", command);
+      cli::complain(fmt::format("there is no command :{}; :help lists those there are", command));
     }
   }
 
@@ -121,7 +124,7 @@ class Repl {
     if (!argument.empty()) {
       const auto [end, problem] = std::from_chars(argument.data(), argument.data() + argument.size(), runs);
       if (problem != std::errc() || end != argument.data() + argument.size() || runs == 0) {
-        fmt::print(stderr, "sandbox-workers: :undo takes a number of cells, not '{}'\n", argument);
+        cli::complain(fmt::format(":undo takes a number of cells, not '{}'", argument));
         return;
       }
     }
@@ -132,8 +135,8 @@ class Repl {
     const auto files = target_.files();
     if (!files.ok()) return complain(files.error());
     for (const ReplTarget::File& file : *files) {
-      if (file.is_folder) fmt::print("{:>10}  {}/\n", "", file.path);
-      else fmt::print("{:>10}  {}\n", file.bytes, file.path);
+      if (file.is_folder) fmt::print("{:>10}  {}/\n", "", printable(file.path));
+      else fmt::print("{:>10}  {}\n", file.bytes, printable(file.path));
     }
   }
 
@@ -156,7 +159,11 @@ class Repl {
     if (!result.ok()) complain(result.error());
     return result.ok();
   }
-  static void complain(const Error& error) { fmt::print(stderr, "sandbox-workers: {}\n", error.message); }
+  static void complain(const Error& error) { cli::complain(error.message); }
+  void fail(const Error& error) {
+    complain(error);
+    status_ = kStatusHostFault;
+  }
 
   LineReader& lines_;
   ReplTarget& target_;

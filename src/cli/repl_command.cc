@@ -37,7 +37,8 @@ class SandboxTarget final : public ReplTarget {
         local_(local),
         completeness_(engine_),
         alias_(options.language),
-        wall_max_(options.wall_max) {}
+        wall_max_(options.wall_max),
+        is_kept_(!options.sandbox.empty()) {}
 
   const std::string& language() const override { return engine_->info().language; }
   bool is_complete(std::string_view code) override { return completeness_.is_complete(code); }
@@ -59,8 +60,10 @@ class SandboxTarget final : public ReplTarget {
     cell.limits.result_bytes_max = cell.limits.memory_bytes_max;
     cell.cancel = std::move(stop);
     SW_TRY(sandbox::Ran ran, local_.run(cell, output));
-    return Ran{.outcome = std::move(ran.response.outcome),
-               .note = ran.context.executions > 1 ? ran.response.note : ""};
+    // Where nothing is kept, a run that leaves has nothing to lose.
+    const bool leaves = !is_kept_ && ran.response.outcome.ending == engine::Ending::kExited;
+    const bool tell = is_worth_telling(ran.response.note) && !leaves;
+    return Ran{.outcome = std::move(ran.response.outcome), .note = tell ? ran.response.note : ""};
   }
 
   Result<std::vector<File>> files() override {
@@ -120,6 +123,7 @@ class SandboxTarget final : public ReplTarget {
   Completeness completeness_;
   std::string alias_;
   std::chrono::nanoseconds wall_max_;
+  bool is_kept_;
 };
 
 }  // namespace

@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <stop_token>
 #include <thread>
 
+#include "base/standard_streams.h"
 #include "cli/interrupt.h"
 #include "cli/load_engine.h"
 #include "cli/sandbox_command.h"
@@ -75,7 +77,7 @@ Result<std::string> read_stdin_option(const RunOptions& options) {
 int status_of(const engine::Outcome& outcome) {
   switch (outcome.ending) {
     case engine::Ending::kCompleted: return 0;
-    case engine::Ending::kExited: return *outcome.exit_code;
+    case engine::Ending::kExited: return outcome.exit_code.value_or(0);
     case engine::Ending::kTimeLimit: return kStatusTimeLimit;
     case engine::Ending::kMemoryLimit: return kStatusMemoryLimit;
     case engine::Ending::kCancelled: return kStatusCancelled;
@@ -84,6 +86,16 @@ int status_of(const engine::Outcome& outcome) {
     case engine::Ending::kCrashed: return kStatusGuestError;
   }
   return kStatusHostFault;
+}
+
+/// What could not be printed is a failure. Only when the reader is gone, which the program may know about and take
+/// for the reason to fail, its own status stands.
+Result<int> status_of(const engine::Outcome& outcome, const TerminalSink& terminal) {
+  const int status = status_of(outcome);
+  const auto failed = terminal.stdout_failure();
+  if (terminal.gave_up()) return cannot_print(failed.value_or(EPIPE));
+  if (failed && (status == 0 || *failed != EPIPE)) return cannot_print(*failed);
+  return status;
 }
 
 /// A run that leaves nothing but what it wrote into its workspace folder; `files` tells what became of that.
@@ -206,7 +218,9 @@ Result<int> run_command(const RunOptions& options) {
   // Until the files are written back. After that a signal ends the process, which may be waiting for its reader.
   std::optional<InterruptScope> interrupt(std::in_place);
   job.request.cancel = interrupt->token();
-  TerminalSink terminal;
+  TerminalSink terminal([&] {
+    if (interrupt) interrupt->request_stop();
+  });
   wasi::BufferSink buffer;
   wasi::OutputSink& sink = options.json ? static_cast<wasi::OutputSink&>(buffer) : terminal;
   engine::Outcome outcome;
@@ -236,14 +250,13 @@ Result<int> run_command(const RunOptions& options) {
         engine::execution_result_json(engine->info(), job.request, outcome, buffer.out, buffer.err, report, files);
     write_text(terminal, wasi::Stream::kStdout, text + '\n');
   } else {
-    if (report && report->executions > 1 && !report->note.empty()) {
-      fmt::print(stderr, "sandbox-workers: {}\n", report->note);
-    }
-    show(outcome, terminal);
+    if (report && is_worth_telling(report->note)) complain(report->note);
+    // It was stopped because nothing could be printed, not by the user.
+    if (!terminal.gave_up()) show(outcome, terminal);
   }
   if (files) show(*files, job.workspace_folder);
   if (files && !files->error.empty()) return kStatusHostFault;
-  return status_of(outcome);
+  return status_of(outcome, terminal);
 }
 
 }  // namespace sw::cli

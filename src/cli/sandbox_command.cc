@@ -10,6 +10,7 @@
 #include <set>
 
 #include "cli/interrupt.h"
+#include "cli/terminal.h"
 #include "cli/units.h"
 #include "runtime/messages.h"
 #include "sandbox/names.h"
@@ -155,6 +156,8 @@ Result<sandbox::Ran> LocalSandbox::run(const sandbox::Cell& cell, wasi::OutputSi
   return Error{ErrorCode::kInternal, "the run was not in a context", 0};
 }
 
+bool is_worth_telling(std::string_view note) { return !note.empty() && note != runtime::kNewContextNote; }
+
 std::string_view memory_state(const sandbox::ContextRecord& context) {
   if (!context.snapshot) return "not saved";
   return context.snapshot->stale ? "stale" : "saved";
@@ -173,7 +176,8 @@ Result<int> contexts_command(const ContextOptions& options, bool json) {
   }
   fmt::print(kRow, "CONTEXT", "LANGUAGE", "RUNS", "MEMORY", "FOLDER");
   for (const sandbox::ContextRecord& context : contexts) {
-    fmt::print(kRow, context.id, context.language, context.executions, memory_state(context), context.cwd);
+    fmt::print(kRow, context.id, context.language, context.executions, memory_state(context),
+               printable(context.cwd));
   }
   return 0;
 }

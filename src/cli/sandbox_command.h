@@ -60,6 +60,9 @@ inline Result<void> result_of(const sandbox::Answer<Done>& answer) {
   return answer.ok() ? Result<void>() : sandbox::to_error(answer.error());
 }
 
+/// Does the note of a run say more than that its context is new?
+bool is_worth_telling(std::string_view note);
+
 /// "saved", "stale", "not saved"
 std::string_view memory_state(const sandbox::ContextRecord& context);
 

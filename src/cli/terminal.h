@@ -4,6 +4,9 @@
 
 // What a run prints, and how it ended, on this process's standard streams.
 
+#include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "sandbox_workers/engine/outcome.h"
@@ -11,14 +14,38 @@
 
 namespace sw::cli {
 
-/// Passes output on as it is printed.
+/// Passes output on as it is printed. A write that fails is the program's to deal with; that it happened is kept
+/// for the exit status.
 class TerminalSink final : public wasi::OutputSink {
  public:
+  /// `give_up` is called, once, when so many writes have failed that the program does not care, and might go on
+  /// for ever: it should end the run.
+  explicit TerminalSink(std::function<void()> give_up = {}) : give_up_(std::move(give_up)) {}
+
   wasi::Errno write(wasi::Stream stream, BytesView bytes) override;
   int poll_fd(wasi::Stream stream) const override;
+
+  /// The errno of the first write to stdout that failed.
+  std::optional<int> stdout_failure() const { return stdout_failure_; }
+  bool gave_up() const { return failures_ >= kFailuresMax; }
+
+ private:
+  // An interpreter that ends because of the first may try a few more to say so.
+  static constexpr int kFailuresMax = 100;
+
+  std::function<void()> give_up_;
+  std::optional<int> stdout_failure_;
+  int failures_ = 0;
 };
 
 void write_text(wasi::OutputSink& sink, wasi::Stream stream, std::string_view text);
+
+/// A name that a guest may have chosen, for a line of ours: control characters become '?'.
+std::string printable(std::string_view name);
+
+/// Says something of our own on stderr, whether or not anybody can read it. Control characters other than line
+/// feeds become '?'.
+void complain(std::string_view message);
 
 /// Shows how a run ended, as a REPL would.
 void show(const engine::Outcome& outcome, wasi::OutputSink& sink);

@@ -5,19 +5,18 @@
 // against it. Folders given with --dir are read into memory first and written back at the end.
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/unique_fd.h"
 #include "sandbox_workers/wasi/wasi.h"
@@ -46,14 +45,15 @@ struct Arguments {
 class ProcessOutput final : public wasi::OutputSink {
  public:
   wasi::Errno write(wasi::Stream stream, BytesView bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(static_cast<int>(stream), bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return wasi::errno_from_host(errno);
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
-    return wasi::Errno::kSuccess;
+    const int failed = write_all(static_cast<int>(stream), bytes);
+    if (failed == 0) return wasi::Errno::kSuccess;
+    if (stream == wasi::Stream::kStdout && !stdout_failure_) stdout_failure_ = failed;
+    return wasi::errno_from_host(failed);
   }
+  std::optional<int> stdout_failure() const { return stdout_failure_; }
+
+ private:
+  std::optional<int> stdout_failure_;
 };
 
 class ProcessInput final : public wasi::InputSource {
@@ -100,7 +100,7 @@ Result<void> Folders::add(const std::string& dir) {
   const wasi::TreeLimits limits{.file_bytes_max = std::uint64_t{4} << 30,
                                 .tree_bytes_max = std::uint64_t{16} << 30};
   SW_TRY(wasi::HostFolder folder, wasi::HostFolder::load(host, limits, wasi::SystemClocks().realtime_ns()));
-  for (const std::string& skipped : folder.skipped()) fmt::print(stderr, "wasi-run: not loaded: {}\n", skipped);
+  for (const std::string& skipped : folder.skipped()) tell("wasi-run: not loaded: {}\n", skipped);
   folders.push_back(std::move(folder));
   preopens.push_back({guest, path});
   return {};
@@ -109,8 +109,8 @@ Result<void> Folders::add(const std::string& dir) {
 Result<void> Folders::write_back() {
   for (wasi::HostFolder& folder : folders) {
     SW_TRY(const auto done, folder.write_back());
-    for (const std::string& reason : done.refused) fmt::print(stderr, "wasi-run: not written back: {}\n", reason);
-    for (const std::string& reason : done.left) fmt::print(stderr, "wasi-run: {}\n", reason);
+    for (const std::string& reason : done.refused) tell("wasi-run: not written back: {}\n", reason);
+    for (const std::string& reason : done.left) tell("wasi-run: {}\n", reason);
   }
   return {};
 }
@@ -172,12 +172,22 @@ Result<int> run(const Arguments& arguments) {
   Result<void> ended;
   SW_CHECK_OK(wasm::run_on_guest_thread(engine->options(), [&] { ended = call_start(*engine, wasm, *host); }));
   SW_CHECK_OK(folders.write_back());
-  if (ended.ok()) return 0;
+  const bool exited = !ended.ok() && ended.error().code == ErrorCode::kGuestExit;
+  if (ended.ok() || exited) {
+    const int status = exited ? ended.error().exit_code : 0;
+    // A module may not look whether its output came through.
+    if (status == 0 && output.stdout_failure()) return cannot_print(*output.stdout_failure());
+    return status;
+  }
   const Error& error = ended.error();
-  if (error.code == ErrorCode::kGuestExit) return error.exit_code;
   if (error.code != ErrorCode::kGuestTrap && error.code != ErrorCode::kGuestStackOverflow) return error;
-  fmt::print(stderr, "wasi-run: {}: {}\n", code_name(error.code), error.message);
+  tell("wasi-run: {}: {}\n", code_name(error.code), error.message);
   return kTrapped;
+}
+
+int fail(const Error& error) {
+  tell("wasi-run: {}\n", error.message);
+  return kFailed;
 }
 
 int main_with(int argc, char** argv) {
@@ -192,18 +202,20 @@ int main_with(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kWrongUse;
+    if (app.exit(error) != 0) return kWrongUse;
+    const auto printed = flush_stdout();
+    return printed.ok() ? 0 : fail(printed.error());
   }
   const Result<int> status = run(arguments);
   if (status.ok()) return *status;
-  fmt::print(stderr, "wasi-run: {}\n", status.error().message);
-  return kFailed;
+  return fail(status.error());
 }
 
 }  // namespace
 }  // namespace sw
 
 int main(int argc, char** argv) {
+  sw::occupy_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // NOLINT: a closed pipe is an errno for the guest
   return sw::main_with(argc, argv);
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/terminal.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/language.h"
 #include "wasi/host_access.h"
@@ -59,7 +60,7 @@ Result<std::optional<wasi::HostFolder>> load_workspace(const std::string& folder
   auto loaded = wasi::HostFolder::load(folder, {}, clocks.realtime_ns());
   if (!loaded.ok()) return std::move(loaded).error().while_doing("cannot load " + folder);
   for (const std::string& path : first(loaded->skipped(), kLinesMax)) {
-    fmt::print(stderr, "sandbox-workers: left out of the workspace: {}\n", path);
+    complain(fmt::format("left out of the workspace: {}", path));
   }
   return std::optional(*std::move(loaded));
 }
@@ -75,13 +76,13 @@ engine::WriteBackReport write_back(wasi::HostFolder& workspace) {
 
 void show(const engine::WriteBackReport& report, const std::string& folder) {
   if (!report.error.empty()) {
-    fmt::print(stderr, "sandbox-workers: nothing was written back to {}: {}\n", folder, report.error);
+    complain(fmt::format("nothing was written back to {}: {}", folder, report.error));
   }
   for (const std::string& reason : first(report.refused, kLinesMax)) {
-    fmt::print(stderr, "sandbox-workers: not written back: {}\n", reason);
+    complain(fmt::format("not written back: {}", reason));
   }
   for (const std::string& reason : first(report.left, kLinesMax)) {
-    fmt::print(stderr, "sandbox-workers: {}\n", reason);
+    complain(reason);
   }
 }
 

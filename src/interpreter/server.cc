@@ -255,7 +255,8 @@ InterpreterServer::Refusal InterpreterServer::ensure_instance(Run& run) {
   }
   if (!engine_->has_sessions()) return runtime::internal_error("This engine has no session support");
   if (!contexts_->has_memory(id)) {
-    return boot(run, run.row.executions == 0 ? "the context is new" : "no run of the context could be saved");
+    return boot(run, run.row.executions == 0 ? std::string(runtime::kNewContextNote)
+                                             : "no run of the context could be saved");
   }
   const auto version = contexts_->newest(id);
   if (!version.ok()) return runtime::error_body(version.error());
@@ -317,6 +318,7 @@ InterpreterServer::Refusal InterpreterServer::store(Run& run) {
   }
   // How much it holds is known exactly only when it is saved.
   if (run.resident && run.resident->bytes == 0) run.resident->bytes = run.response.outcome.usage.memory_bytes;
+  add(run.response.note, "the memory of this run was not saved");
   const auto written = contexts_->write(run.args.context_id, run.row);
   if (written.ok()) return std::nullopt;
   run.resident.reset();  // its memory is of a run that nobody will hear of

@@ -72,6 +72,17 @@ class WasiRun(unittest.TestCase):
         done = self.run_module(module(print_data(1, 3) + print_data(2, 4) + "(call $exit (i32.const 7))", "out err"))
         self.assertEqual((done.returncode, done.stdout, done.stderr), (7, b"out", b"out "))
 
+    def test_output_that_is_lost_is_a_failure_also_when_the_module_does_not_look(self):
+        path = self.folder / "module.wat"
+        path.write_text(module("(i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 3))"
+                               "(drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))", "out"))
+        for words in ([str(path)], ["--help"]):
+            for to in (">/dev/full", ">&-"):
+                done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {to}', PROGRAM, *words], stderr=subprocess.PIPE, timeout=600)
+                self.assertEqual(done.returncode, 125, (words, to))
+                self.assertIn(b"wasi-run: cannot write to the standard output", done.stderr)
+        self.assertEqual(self.run_program(path).stdout, b"out")
+
     def test_a_start_that_returns_is_status_0(self):
         self.assertEqual(self.run_module(module("")).returncode, 0)
 

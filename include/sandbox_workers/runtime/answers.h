@@ -36,6 +36,9 @@ Response method_not_allowed_response(std::string_view methods, std::int64_t now_
 /// "live", "restored", "fresh"
 std::string_view state_name(ContextState state);
 
+/// The whole note of a context's first run when there is nothing else to say.
+inline constexpr std::string_view kNewContextNote = "the context is new";
+
 /// 1 to 128 of A-Z a-z 0-9 . _ -
 bool is_interpreter_key(std::string_view key);
 
