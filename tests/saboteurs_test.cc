@@ -137,7 +137,7 @@ class Sabotage : public ::testing::TestWithParam<Saboteur> {
     RunRequest request;
     request.code = code;
     request.limits = limits;
-    request.limits.memory_bytes_max = GetParam().memory_bytes_max;
+    if (GetParam().memory_bytes_max != 0) request.limits.memory_bytes_max = GetParam().memory_bytes_max;
     auto outcome = session_->execute(request, sink_);
     if (outcome.ok()) return *std::move(outcome);
     ADD_FAILURE() << code << ": " << outcome.error().message;
