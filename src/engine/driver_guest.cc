@@ -192,8 +192,11 @@ void put_string(std::string& request, std::string_view text) {
 
 std::string driver_request(const RunRequest& request, std::string_view file_name, bool fresh,
                            std::string_view program) {
+  // One more than is wanted is enough to see that a value is too long. 0 would be no limit.
+  constexpr std::uint64_t kLongest = UINT32_MAX - 1;
   std::string out;
   out.reserve(request.code.size() + file_name.size() + 64);
+  put_number(out, static_cast<std::size_t>(std::min(request.limits.result_bytes_max, kLongest) + 1));
   put_string(out, request.code);
   put_string(out, file_name);
   put_string(out, fresh ? request.cwd : std::string());

@@ -15,7 +15,9 @@ TEST(DriverRequest, HoldsStringsWithTheirLengths) {
   request.env = {{"K", "é"}};
   request.args = {"a", ""};
   request.cwd = "/d";
+  request.limits.result_bytes_max = 0x0102;
   EXPECT_EQ(driver_request(request, "<cell 1>", true),
+            "\x03\x01\0\0"
             "\x01\0\0\0"
             "1\x08\0\0\0<cell 1>"
             "\x02\0\0\0/d"
@@ -26,7 +28,14 @@ TEST(DriverRequest, HoldsStringsWithTheirLengths) {
 TEST(DriverRequest, MayHoldNothing) {
   RunRequest request;
   request.cwd = "/d";
-  EXPECT_EQ(driver_request(request, "", false), std::string(20, '\0'));
+  request.limits.result_bytes_max = 0;
+  EXPECT_EQ(driver_request(request, "", false), "\x01"s + std::string(23, '\0'));
+}
+
+TEST(DriverRequest, ALimitThatDoesNotFitIsTheLargestThatDoes) {
+  RunRequest request;
+  request.limits.result_bytes_max = UINT64_MAX;
+  EXPECT_EQ(driver_request(request, "", false).substr(0, 4), "\xFF\xFF\xFF\xFF");
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ __attribute__((import_module("sw"), import_name("alarm"))) void host_alarm(unsig
 /* wasi-libc aborts where a signal's own action is to end the process. Here it ends the cell, as exit does. */
 int sw_raise(int number) {
   dTHX;
+  if (number == SIGKILL || number == SIGSTOP) my_exit(128 + (U32)number); /* what nothing can handle */
   void (*const handler)(int) = signal(number, SIG_DFL);
   if (handler == SIG_ERR) return -1;
   (void)signal(number, handler);

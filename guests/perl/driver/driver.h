@@ -8,12 +8,13 @@
 
 #include <stddef.h>
 
-/* text.c: bytes that grow. When memory runs out the text is cut and `failed` is set. */
+/* text.c: bytes that grow, up to `limit` where one is set. When memory runs out the text is cut and `failed` is set. */
 struct text {
   char *at;
-  size_t size, room;
+  size_t size, room, limit;
   int failed;
 };
+int text_is_full(const struct text *text);
 void text_put(struct text *text, const char *bytes, size_t size);
 void text_puts(struct text *text, const char *string);
 void text_printf(struct text *text, const char *format, ...) __attribute__((__format__(__printf__, 2, 3)));
@@ -24,6 +25,10 @@ void text_put_json_sv(struct text *text, SV *sv);
 void text_put_json(struct text *text, const char *utf8, size_t size);
 void text_clear(struct text *text);
 void text_free(struct text *text);
+/* Memory that is kept back for the time when a program has taken all there is. */
+void sw_keep_reserve(void);
+void sw_release_reserve(void);
+int sw_has_reserve(void);
 
 /* cell.c */
 struct cell {

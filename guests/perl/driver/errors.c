@@ -12,13 +12,15 @@
 
 #include <string.h>
 
-enum { kFramesMax = 200, kMessageBytesMax = 1 << 20 };
+/* More than the host shows of an error (docs/limits.md), so that it can say how much there was. */
+enum { kFramesMax = 200, kMessageBytesMax = 1 << 20, kNameBytesMax = 1 << 16, kFramesBytesMax = 4 << 20 };
 
 static struct text noted;
 static long noted_line;
 
 void sw_forget_death(void) {
   text_clear(&noted);
+  noted.limit = kFramesBytesMax;
   noted_line = 0;
 }
 
@@ -114,6 +116,8 @@ static void put_message(void *argument) {
 void sw_describe_failure(struct failure *failure, SV *exception, int compiling) {
   dTHX;
   struct description description = {exception, &failure->message, 0};
+  failure->message.limit = kMessageBytesMax;
+  failure->name.limit = kNameBytesMax;
   text_put(&failure->frames, noted.at, noted.size);
   failure->line = noted_line;
   if (sv_isobject(exception)) {
@@ -127,7 +131,6 @@ void sw_describe_failure(struct failure *failure, SV *exception, int compiling) 
     text_puts(&failure->message, "(the exception's text cannot be shown: making it failed)");
   }
   while (failure->message.size > 0 && failure->message.at[failure->message.size - 1] == '\n') failure->message.size--;
-  if (failure->message.size > kMessageBytesMax) failure->message.size = kMessageBytesMax;
   if (failure->line == 0) failure->line = line_in(&failure->message, sw_cell_file());
   if (failure->name.size > 0) return;
   /* An error of the program's own, in BEGIN or in a module it uses, is none of its syntax. */

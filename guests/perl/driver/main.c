@@ -7,7 +7,7 @@
  *
  * A request lies in the buffer that sw_buffer gives: numbers of 32 bits, little-endian, and strings as a number of
  * bytes and the bytes:
- *   code, file name, folder to go to (or nothing), count of arguments, arguments, count of environment entries, names and values in turn. */
+ *   the largest value wanted, code, file name, folder to go to (or nothing), count of arguments, arguments, count of environment entries, names and values in turn. */
 #define PERL_CORE
 #include "EXTERN.h"
 #include "perl.h"
@@ -31,7 +31,7 @@ void sw_install_cell_hooks(void);
 
 __attribute__((import_module("sw"), import_name("answer"))) void host_answer(const char *at, size_t size);
 
-enum { kKeptBytesMax = 1 << 16 };
+enum { kKeptBytesMax = 1 << 16, kExceptionBytesMax = 2 << 20, kRoomForACell = 1 << 18 };
 
 static char *buffer;
 static size_t buffer_room;
@@ -45,6 +45,10 @@ void *EXPORT(sw_buffer)(size_t size) {
   if (size > buffer_room) {
     free(buffer);
     buffer = malloc(size);
+    if (buffer == NULL && sw_has_reserve()) {
+      sw_release_reserve();
+      buffer = malloc(size);
+    }
     buffer_room = buffer == NULL ? 0 : size;
   }
   return buffer;
@@ -240,6 +244,14 @@ static void shrink(struct text *text) {
   if (text->room > kKeptBytesMax) text_free(text);
 }
 
+/* What the cell died with, for nobody else to change. Of a long text what can be shown is enough. */
+static SV *take_exception(void) {
+  dTHX;
+  SV *const exception = ERRSV;
+  if (SvROK(exception) || !SvPOK(exception) || SvCUR(exception) <= kExceptionBytesMax) return newSVsv(exception);
+  return newSVpvn_utf8(SvPVX(exception), kExceptionBytesMax, SvUTF8(exception) != 0);
+}
+
 struct outcome {
   enum ending ending;
   AV *values;
@@ -259,7 +271,7 @@ static void send_answer(const struct outcome *outcome) {
       break;
     case kDied:
     case kNotCompiled: {
-      SV *const exception = newSVsv(ERRSV);
+      SV *const exception = take_exception();
       sw_describe_failure(&failure, exception, outcome->ending == kNotCompiled);
       SvREFCNT_dec_NN(exception);
       break;
@@ -292,9 +304,19 @@ static void copy_text(char *to, size_t room, const char *from, size_t size) {
   to[size] = '\0';
 }
 
+/* A cell that frees what fills the memory has to be read first. */
+static void make_room(size_t request_size) {
+  void *const room = malloc(2 * request_size + kRoomForACell);
+  if (room == NULL) sw_release_reserve();
+  else if (!sw_has_reserve()) sw_keep_reserve();
+  free(room);
+}
+
 static void run(struct reader *in) {
   dTHX;
   size_t file_size;
+  make_room((size_t)(in->end - in->at));
+  shown.limit = read_number(in);
   SV *const code = read_code(in);
   const char *const file_at = read_string(in, &file_size);
   char file[1024];
@@ -319,6 +341,7 @@ static void run(struct reader *in) {
     sv_setpvs(ERRSV, "Interrupted: the run has reached its limit\n");
     outcome.ending = kDied;
   }
+  if (outcome.ending == kOutOfMemory) sw_release_reserve();
   stop_flag = 0;
   sw_forget_alarm();
   cells++;
@@ -443,6 +466,7 @@ int EXPORT(sw_boot)(size_t size) {
 /* Last at bake: the cells that warmed the interpreter up leave nothing behind. */
 void EXPORT(sw_settle)(void) {
   dTHX;
+  sw_keep_reserve();
   PL_last_in_gv = NULL; /* or messages name the handle that was read from last */
   sw_lexicals_drop();
   cells = 0;

@@ -15,7 +15,31 @@
 #undef realloc
 #undef free
 
+enum { kReserveBytes = 1 << 20, kReserveBytesLeast = 1 << 16 };
+
+static void *reserve;
+
+int sw_has_reserve(void) { return reserve != NULL; }
+
+void sw_release_reserve(void) {
+  free(reserve);
+  reserve = NULL;
+}
+
+/* Where memory is short, no more than what is left for the cell. */
+void sw_keep_reserve(void) {
+  for (size_t size = kReserveBytes; reserve == NULL && size >= kReserveBytesLeast; size /= 2) {
+    reserve = malloc(2 * size);
+    if (reserve == NULL) continue;
+    free(reserve);
+    reserve = malloc(size);
+  }
+}
+
+int text_is_full(const struct text *text) { return text->failed || (text->limit != 0 && text->size >= text->limit); }
+
 void text_put(struct text *text, const char *bytes, size_t size) {
+  if (text->limit != 0 && size > text->limit - text->size) size = text->limit - text->size;
   if (text->failed || size == 0) return;
   if (size > text->room - text->size) {
     size_t room = text->room < 256 ? 256 : text->room;
@@ -50,7 +74,9 @@ void text_clear(struct text *text) {
 
 void text_free(struct text *text) {
   free(text->at);
-  memset(text, 0, sizeof *text);
+  text->at = NULL;
+  text->size = text->room = 0;
+  text->failed = 0;
 }
 
 static void put_code_point(struct text *text, UV code) {
@@ -91,7 +117,7 @@ static void put_json_character(struct text *text, UV code) {
 }
 
 static void put_characters(struct text *text, const U8 *at, const U8 *end, int is_utf8, int as_json) {
-  while (at < end) {
+  while (at < end && !text_is_full(text)) {
     const U8 *const run = at;
     while (at < end && *at < 0x80 && (!as_json || is_json_plain(*at))) at++;
     text_put(text, (const char *)run, (size_t)(at - run));

@@ -26,6 +26,7 @@ static int put_array(struct text *text, AV *array, int depth) {
   text_put(text, "[", 1);
   const SSize_t last = av_top_index(array);
   for (SSize_t i = 0; i <= last; i++) {
+    if (text_is_full(text)) break;
     if (i > 0) text_put(text, ",", 1);
     SV **const item = av_fetch(array, i, 0);
     if (item == NULL) text_puts(text, "null");
@@ -48,6 +49,7 @@ static int put_hash(struct text *text, HV *hash, int depth) {
   if (av_top_index(keys) > 0) sortsv(AvARRAY(keys), (size_t)av_top_index(keys) + 1, by_bytes);
   text_put(text, "{", 1);
   for (SSize_t i = 0; i <= av_top_index(keys); i++) {
+    if (text_is_full(text)) break;
     SV *const key = AvARRAY(keys)[i];
     entry = hv_fetch_ent(hash, key, 0, 0);
     if (i > 0) text_put(text, ",", 1);
@@ -207,6 +209,6 @@ enum value_kind sw_show_values(struct text *text, AV *values) {
   SvGETMAGIC(value);
   if (!SvOK(value)) return kNoValue;
   if (SvROK(value)) return show_reference(text, value);
-  if (!try_to_put(text, value, put_plain)) text_clear(text);
+  if (!try_to_put(text, value, put_plain) && !text->failed) text_clear(text);
   return kTextValue;
 }

@@ -86,8 +86,8 @@ Result<void> define_driver_imports(wasm::Linker& linker);
 void put_number(std::string& request, std::size_t value);
 void put_string(std::string& request, std::string_view text);
 
-/// Code, file name, folder (of the first cell only), arguments, environment. The first argument, the program's
-/// name, is `program` unless that is empty.
+/// The size of the largest value that is wanted, code, file name, folder (of the first cell only), arguments,
+/// environment. The first argument, the program's name, is `program` unless that is empty.
 std::string driver_request(const RunRequest& request, std::string_view file_name, bool fresh,
                            std::string_view program = {});
 

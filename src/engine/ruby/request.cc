@@ -5,21 +5,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cstdint>
-
 #include "sandbox_workers/engine/driver_guest.h"
 
 namespace sw::engine {
 
 std::string ruby_request(const RunRequest& request, std::string_view file_name, bool fresh) {
-  // One more than is wanted is enough to see that a value is too long. 0 would be no limit.
-  constexpr std::uint64_t kLongest = UINT32_MAX - 1;
-  std::string out;
-  put_number(out, static_cast<std::size_t>(std::min(request.limits.result_bytes_max, kLongest) + 1));
   // Code without a file is called as its cell is, so that __FILE__ == $0.
   const bool has_file = request.args.empty() || request.args.front() != "-c";
-  return out + driver_request(request, file_name, fresh, has_file ? std::string_view() : file_name);
+  return driver_request(request, file_name, fresh, has_file ? std::string_view() : file_name);
 }
 
 std::string ruby_boot_code(const Manifest& manifest) {

@@ -12,7 +12,7 @@
 
 namespace sw::engine {
 
-/// The longest value that is wanted, then what driver_request(…) has.
+/// What driver_request(…) has.
 std::string ruby_request(const RunRequest& request, std::string_view file_name, bool fresh);
 
 /// boot.rb with the modules to import at hand.

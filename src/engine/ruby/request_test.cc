@@ -47,12 +47,6 @@ TEST(RubyRequest, CodeWithoutAFileIsCalledAsItsCell) {
   EXPECT_THAT(ruby_request(request, "<cell 2>", false), HasSubstr("\x02\0\0\0\x08\0\0\0<cell 2>\x02\0\0\0-c"s));
 }
 
-TEST(RubyRequest, ALimitThatDoesNotFitIsTheLargestThatDoes) {
-  RunRequest request;
-  request.limits.result_bytes_max = UINT64_MAX;
-  EXPECT_THAT(ruby_request(request, "", false), StartsWith("\xFF\xFF\xFF\xFF"));
-}
-
 TEST(RubyRequest, BootNamesTheModulesToRequire) {
   Manifest manifest;
   manifest.imports = {"json", "set"};
