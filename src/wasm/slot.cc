@@ -109,7 +109,7 @@ Slot::~Slot() {
 }
 
 Result<void> Slot::grow(std::size_t new_size) {
-  if (new_size > bytes_max_ - std::min(bytes_max_, charged_) || new_size > reserved_) return refuse();
+  if (new_size > reserved_ || new_size > bytes_max_ || !fits(new_size, charged_)) return refuse();
   const std::size_t old_size = size();
   if (new_size <= old_size) return {};
   if (::mprotect(base_ + old_size, new_size - old_size, PROT_READ | PROT_WRITE) != 0) {
@@ -120,10 +120,14 @@ Result<void> Slot::grow(std::size_t new_size) {
 }
 
 Result<void> Slot::charge(std::uint64_t bytes) {
-  const std::uint64_t taken = size() + charged_;
-  if (bytes > bytes_max_ - std::min(bytes_max_, taken)) return refuse();
+  if (bytes > UINT64_MAX - charged_ || !fits(size(), charged_ + bytes)) return refuse();
   charged_ += bytes;
   return {};
+}
+
+bool Slot::fits(std::uint64_t size, std::uint64_t charged) const {
+  if (charged <= kFreeBytes) return true;
+  return size <= bytes_max_ && charged - kFreeBytes <= bytes_max_ - size;
 }
 
 Error Slot::refuse() {

@@ -42,7 +42,9 @@ class Slot {
 
   Result<void> grow(std::size_t new_size);
 
-  /// Counts memory elsewhere as part of this one, until `uncharge_to` says that only so much is left of it.
+  /// Counts memory elsewhere as part of this one, until `uncharge_to` says that only so much is left of it. So
+  /// much is free that a guest whose memory is full can still answer.
+  static constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 20;
   Result<void> charge(std::uint64_t bytes);
   std::uint64_t charged() const { return charged_; }
   void uncharge_to(std::uint64_t bytes) { charged_ = bytes; }
@@ -69,6 +71,7 @@ class Slot {
   Slot() = default;
   Result<void> shrink();
   Error refuse();
+  bool fits(std::uint64_t size, std::uint64_t charged) const;
   /// Gives pages of the image part back to the kernel: reading them shows the image again.
   Result<void> drop(std::size_t begin, std::size_t end);
   /// Maps the image anew. Returns `touched`.

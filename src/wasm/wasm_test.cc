@@ -266,9 +266,11 @@ TEST(Instance, GrowthPastTheLimitIsRefusedNotFatal) {
 TEST(Instance, HostMemoryCountsAgainstTheLimitUntilItsScopeEnds) {
   on_guest_thread([] {
     auto guest = make_guest(kCounter, {.memory_bytes_max = 4 * 65536});  // of which it has two
+    constexpr std::uint64_t kFree = 1 << 20;
     const auto grow = find<std::int32_t(std::int32_t)>(*guest, "grow");
     {
       const HostMemoryScope scope(*guest->instance);
+      ASSERT_TRUE(guest->instance->charge(kFree).ok());
       ASSERT_TRUE(guest->instance->charge(65536).ok());
       {
         const HostMemoryScope inner(*guest->instance);
@@ -284,6 +286,7 @@ TEST(Instance, HostMemoryCountsAgainstTheLimitUntilItsScopeEnds) {
     EXPECT_EQ(guest->instance->call(grow, 1).value(), 3);
     // A limit that is set lower than what there is leaves no room.
     guest->instance->set_memory_bytes_max(65536);
+    EXPECT_TRUE(guest->instance->charge(kFree).ok());
     EXPECT_EQ(guest->instance->charge(1).error().code, ErrorCode::kLimitExceeded);
   });
 }

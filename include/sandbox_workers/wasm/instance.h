@@ -99,8 +99,8 @@ class Instance {
   void set_memory_bytes_max(std::uint64_t bytes);
   /// Grows the memory to `bytes` (rounded up to Wasm pages) the way memory.grow does.
   Result<void> grow_memory_to(std::uint64_t bytes);
-  /// Counts memory of the host's, taken in proportion to what the guest gave it, as the guest's own, for as long
-  /// as the innermost HostMemoryScope. Errors: kLimitExceeded, which counts as a refused growth.
+  /// Counts host memory taken for the guest's data as the guest's, while the innermost HostMemoryScope lasts. The
+  /// first MiB is free: a full guest can still say so. Errors: kLimitExceeded, which counts as a refused growth.
   Result<void> charge(std::uint64_t bytes);
   /// How often growth was refused because of memory_bytes_max since the last reset.
   std::uint64_t refused_growths() const;
