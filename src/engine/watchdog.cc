@@ -19,7 +19,9 @@ using namespace std::chrono_literals;
 constexpr auto kTick = 5ms;
 constexpr auto kForceTick = 1ms;
 // A host function that is in guest memory when it is blocked goes on with it. Asked again at every tick, one that
-// copies a gigabyte would get no further: each time costs as much as the tick. So the pauses double up to this.
+// copies a gigabyte would get no further: each time costs as much as the tick. So the pauses double up to this,
+// and are counted in CPU time of the run: on a busy machine it has got no further in a pause of the clock on the
+// wall.
 constexpr std::chrono::nanoseconds kForcePauseMax = 128ms;
 constexpr int kIdleTicks = 200;
 // An interpreter can lose an interrupt: an error that its own code raises at that moment takes the interrupt's
@@ -85,11 +87,12 @@ bool Watchdog::look() {
       watch->target_.soft_stop();
     } else if (now - watch->first_asked_at_ >= watch->limits_.grace) {
       forcing = true;
-      if (now < watch->force_again_at_) continue;
+      const auto cpu = read_clock(watch->cpu_clock_);
+      if (cpu < watch->force_again_at_) continue;
       watch->target_.hard_stop();
       watch->force_pause_ =
           std::clamp<std::chrono::nanoseconds>(2 * watch->force_pause_, kForceTick, kForcePauseMax);
-      watch->force_again_at_ = Watch::Clock::now() + watch->force_pause_;
+      watch->force_again_at_ = cpu + watch->force_pause_;
     } else if (now - watch->asked_at_ >= kAskAgain) {
       watch->asked_at_ = now;
       watch->target_.soft_stop();
@@ -100,10 +103,8 @@ bool Watchdog::look() {
 
 Watchdog::Watch::Watch(Watchdog& watchdog, Stoppable& target, const RunLimits& limits, std::stop_token cancel)
     : watchdog_(watchdog), target_(target), limits_(limits), cancel_(std::move(cancel)), start_(Clock::now()) {
-  if (limits_.cpu_max.count() != 0) {
-    ::pthread_getcpuclockid(::pthread_self(), &cpu_clock_);
-    cpu_at_start_ = read_clock(cpu_clock_);
-  }
+  ::pthread_getcpuclockid(::pthread_self(), &cpu_clock_);
+  if (limits_.cpu_max.count() != 0) cpu_at_start_ = read_clock(cpu_clock_);
   bool wake = false;
   {
     const std::lock_guard lock(watchdog_.mutex_);

@@ -66,7 +66,7 @@ class Watchdog {
     Clock::time_point first_asked_at_;
     Clock::time_point asked_at_;
     std::chrono::nanoseconds force_pause_{};
-    Clock::time_point force_again_at_;
+    std::chrono::nanoseconds force_again_at_{};  // by cpu_clock_
   };
 
  private:
