@@ -48,8 +48,10 @@ Result<void> DriverGuest::take_answer(wasm::MemoryView memory, std::uint32_t add
   const auto bytes = memory.range(address, length);
   if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
   // A value that is one byte too long is enough to see that it is too long.
-  const std::size_t kept = std::min<std::uint64_t>(bytes->size(), answer_bytes_max_);
-  answer_.assign(reinterpret_cast<const char*>(bytes->data()), kept);
+  const auto kept = bytes->first(std::min<std::uint64_t>(bytes->size(), answer_bytes_max_));
+  // The value is taken out of the answer: for a moment there are two.
+  SW_CHECK_OK(instance().charge(kept.size()));
+  SW_TRY(answer_, copy_out(kept));
   return {};
 }
 

@@ -9,6 +9,8 @@
 
 #include "sandbox_workers/engine/json_text.h"
 
+#include "sandbox_workers/base/pieces.h"
+
 namespace sw::engine {
 
 namespace {
@@ -83,6 +85,15 @@ Reply to_reply(const json::object& object, std::string body) {
 
 Guest::Guest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks)
     : wasi_(std::move(layout), clocks, {.keep_preopens = true}) {}
+
+Result<std::string> Guest::copy_out(std::span<const std::byte> bytes) {
+  SW_CHECK_OK(instance().charge(bytes.size()));
+  std::string copy;
+  copy.reserve(bytes.size());
+  SW_CHECK_OK(in_pieces(wasi().run().cancellation, bytes,
+                        [&](std::span<const std::byte> piece) { copy += as_text(piece); }));
+  return copy;
+}
 
 Result<Bytes> Language::read_module(const std::filesystem::path& package) const {
   return read_file(package / manifest_.module);

@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -74,6 +75,10 @@ class Guest : public wasm::HostState {
   wasi::Wasi& wasi() { return wasi_; }
   wasm::Instance& instance() const { return *instance_; }
   void set_instance(wasm::Instance& instance) { instance_ = &instance; }
+
+  /// A copy of bytes that lie in the guest's memory, and may be all of it. Its size is charged to the guest
+  /// (wasm::Instance::charge). Errors: kLimitExceeded, and kGuestStopped when the run is to end.
+  Result<std::string> copy_out(std::span<const std::byte> bytes);
 
   /// At bake only: takes an instance whose memory holds its data segments to an interpreter with the driver
   /// loaded, the common modules imported and the usual paths warmed up. Puts into `facts` what `bind` needs.

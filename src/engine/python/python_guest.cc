@@ -65,13 +65,14 @@ Result<void> PythonGuest::take_answer(wasm::MemoryView memory, std::uint32_t add
   const auto bytes = memory.range(address, length);
   if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
   // A value that is one byte too long is enough to see that it is too long.
-  const std::size_t kept = std::min<std::uint64_t>(bytes->size(), answer_bytes_max_);
-  const std::string_view answer(reinterpret_cast<const char*>(bytes->data()), kept);
-  if (answer == kStopping) {
+  const auto kept = bytes->first(std::min<std::uint64_t>(bytes->size(), answer_bytes_max_));
+  if (as_text(kept) == kStopping) {
     stopping_ = true;
     return interrupt_.withdraw(memory);
   }
-  answer_ = answer;
+  // The value is taken out of the answer: for a moment there are two.
+  SW_CHECK_OK(instance().charge(kept.size()));
+  SW_TRY(answer_, copy_out(kept));
   if (on_answer_) SW_CHECK_OK(on_answer_());
   return {};
 }
