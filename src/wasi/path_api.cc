@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/wasi/file_system.h"
 
 namespace sw::wasi {
@@ -49,15 +50,26 @@ ErrnoOr<SharedBytes> FileSystem::read_file(std::string_view path) {
   }
 }
 
-Errno FileSystem::append(const NodeRef& file, BytesView bytes) {
+Result<Errno> FileSystem::append(const NodeRef& file, BytesView bytes, const Cancellation* cancellation) {
   const std::uint64_t size = file.node->size();
-  SW_WASI_TRY(const std::size_t written, file.tree->write(*file.node, size, bytes, now_ns()));
-  if (written == bytes.size()) return Errno::kSuccess;
+  Errno failed = Errno::kSuccess;
+  SW_CHECK_OK(in_pieces(cancellation, bytes, [&](BytesView piece) -> Result<bool> {
+    const auto written = file.tree->write(*file.node, file.node->size(), piece, now_ns());
+    failed = written.error();
+    return written.ok() && *written == piece.size();
+  }));
+  if (file.node->size() == size + bytes.size()) return Errno::kSuccess;
+  if (failed != Errno::kSuccess && file.node->size() == size) return failed;
   SW_WASI_CHECK(file.tree->resize(*file.node, size, now_ns()));
   return size + bytes.size() > file.tree->limits().file_bytes_max ? Errno::kFbig : Errno::kNospc;
 }
 
 Errno FileSystem::write_file(std::string_view path, BytesView bytes, WriteMode mode) {
+  return *write_file(path, bytes, mode, nullptr);
+}
+
+Result<Errno> FileSystem::write_file(std::string_view path, BytesView bytes, WriteMode mode,
+                                     const Cancellation* cancellation) {
   SW_WASI_TRY(const std::string_view below, below_root(path));
   OpenFlags flags{.create = true, .write = true, .follow = Follow::kYes};
   flags.exclusive = mode == WriteMode::kCreateNew;
@@ -66,9 +78,13 @@ Errno FileSystem::write_file(std::string_view path, BytesView bytes, WriteMode m
     const bool swallows = file.node->device == Device::kNull || file.node->device == Device::kZero;
     return swallows ? Errno::kSuccess : Errno::kInval;
   }
-  if (mode == WriteMode::kAppend) return append(file, bytes);
+  if (mode == WriteMode::kAppend) return append(file, bytes, cancellation);
   if (bytes.size() > file.tree->limits().file_bytes_max) return Errno::kFbig;
-  return file.tree->set_content(*file.node, Bytes(bytes.begin(), bytes.end()), now_ns());
+  Bytes content;
+  content.reserve(bytes.size());
+  SW_CHECK_OK(in_pieces(cancellation, bytes,
+                        [&](BytesView piece) { content.insert(content.end(), piece.begin(), piece.end()); }));
+  return file.tree->set_content(*file.node, std::move(content), now_ns());
 }
 
 ErrnoOr<std::vector<DirectoryEntry>> FileSystem::read_directory(std::string_view path) {

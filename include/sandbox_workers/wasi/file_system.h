@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox_workers/base/cancellation.h"
+#include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/clocks.h"
 #include "sandbox_workers/wasi/layout.h"
 #include "sandbox_workers/wasi/tree.h"
@@ -115,6 +117,9 @@ class FileSystem {
   ErrnoOr<SharedBytes> read_file(std::string_view path);
   /// All or nothing, except that it may leave a new empty file.
   Errno write_file(std::string_view path, BytesView bytes, WriteMode mode = WriteMode::kReplace);
+  /// For bytes of a guest's: kGuestStopped once the run was cancelled (null: never).
+  Result<Errno> write_file(std::string_view path, BytesView bytes, WriteMode mode,
+                           const Cancellation* cancellation);
   ErrnoOr<std::vector<DirectoryEntry>> read_directory(std::string_view path);
   ErrnoOr<Stat> stat(std::string_view path, Follow follow = Follow::kYes);
   bool exists(std::string_view path) { return stat(path).ok(); }
@@ -160,7 +165,7 @@ class FileSystem {
   ErrnoOr<NodeRef> open_existing(const Found& found, const OpenFlags& flags);
   /// For the host's side: a path relative to the root.
   ErrnoOr<std::string_view> below_root(std::string_view path);
-  Errno append(const NodeRef& file, BytesView bytes);
+  Result<Errno> append(const NodeRef& file, BytesView bytes, const Cancellation* cancellation);
   ErrnoOr<std::string> path_of_directory(Place place);
 
   std::shared_ptr<const Layout> layout_;

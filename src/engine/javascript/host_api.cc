@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "engine/javascript/guest.h"
-#include "engine/javascript/text.h"
+#include "sandbox_workers/base/pieces.h"
 
 namespace sw::engine::javascript {
 
@@ -24,10 +24,18 @@ wasi::Stream stream_of(const Arguments& arguments) {
 }
 
 Result<Value> write_text(JavaScriptGuest& guest, const Arguments& arguments, std::string_view ending) {
-  SW_TRY(std::string text, arguments.text(1));
-  text = without_lone_surrogates(std::move(text));
-  text += ending;
-  SW_TRY(const wasi::Errno written, guest.wasi().write_output(stream_of(arguments), as_bytes(text)));
+  SW_TRY(GuestText text, arguments.text(1));
+  SW_CHECK_OK(text.replace_lone_surrogates());
+  std::string_view rest = text.view();
+  wasi::Errno written = wasi::Errno::kSuccess;
+  do {
+    SW_CHECK_OK(look_at_stop(guest.js().cancellation()));
+    // Of our own: a sink may hand it to the kernel.
+    std::string block(rest.substr(0, whole_utf8_sequences(rest, kPieceBytes)));
+    rest.remove_prefix(block.size());
+    if (rest.empty()) block += ending;
+    SW_TRY(written, guest.wasi().write_output(stream_of(arguments), as_bytes(block)));
+  } while (!rest.empty() && written == wasi::Errno::kSuccess);
   return status(written);
 }
 
@@ -40,9 +48,13 @@ Result<Value> write(JavaScriptGuest& guest, const Arguments& arguments) {
 }
 
 Result<Value> write_bytes(JavaScriptGuest& guest, const Arguments& arguments) {
-  SW_TRY(const auto guest_bytes, arguments.bytes(1));
-  const Bytes bytes(guest_bytes.begin(), guest_bytes.end());  // a sink may hand them to the kernel
-  SW_TRY(const wasi::Errno written, guest.wasi().write_output(stream_of(arguments), bytes));
+  SW_TRY(const auto bytes, arguments.bytes(1));
+  wasi::Errno written = wasi::Errno::kSuccess;
+  SW_CHECK_OK(in_pieces(guest.js().cancellation(), bytes, [&](std::span<std::byte> piece) -> Result<bool> {
+    const Bytes block(piece.begin(), piece.end());  // a sink may hand them to the kernel
+    SW_TRY(written, guest.wasi().write_output(stream_of(arguments), block));
+    return written == wasi::Errno::kSuccess;
+  }));
   return status(written);
 }
 
@@ -85,7 +97,7 @@ Result<Value> file_name(JavaScriptGuest& guest, const Arguments&) {
 Result<Value> cwd(JavaScriptGuest& guest, const Arguments&) { return guest.js().new_string(guest.cwd()); }
 
 Result<Value> chdir(JavaScriptGuest& guest, const Arguments& arguments) {
-  SW_TRY(const std::string path, arguments.text(0));
+  SW_TRY(const std::string path, arguments.short_text(0));
   return status(guest.change_directory(path));
 }
 
@@ -159,7 +171,11 @@ std::int64_t Arguments::integer(std::uint32_t index) const {
   return static_cast<std::int64_t>(std::fmin(std::fmax(value, -kLimit), kLimit));
 }
 
-Result<std::string> Arguments::text(std::uint32_t index) const { return js_.to_text((*this)[index]); }
+Result<GuestText> Arguments::text(std::uint32_t index) const { return GuestText::of(js_, (*this)[index]); }
+
+Result<std::string> Arguments::short_text(std::uint32_t index) const {
+  return js_.to_text((*this)[index], wasi::kPathBytesMax + 1);
+}
 
 Result<std::span<std::byte>> Arguments::bytes(std::uint32_t index) const {
   SW_TRY(const std::span<std::byte> all, js_.array_buffer((*this)[index]));
@@ -188,14 +204,7 @@ Result<std::uint32_t> call_host_function(JavaScriptGuest& guest, std::uint32_t n
   if (index >= all_functions().size())
     return Error{ErrorCode::kCorrupt, "the guest called a host function that is none", 0};
   auto result = all_functions()[index].function(guest, Arguments(guest.js(), arguments, count));
-  if (!result.ok()) {
-    // Out of memory while copying: the guest's affair, as an exception it sees.
-    if (result.error().code == ErrorCode::kLimitExceeded) {
-      SW_CHECK_OK(guest.js().throw_out_of_memory());
-      return std::uint32_t{0};
-    }
-    return std::move(result).error();
-  }
+  if (!result.ok()) return std::move(result).error();
   if (*result == Value::exception()) return std::uint32_t{0};
   return guest.js().box(*result);
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/javascript/guest_text.h"
 #include "engine/javascript/quickjs.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/errno.h"
@@ -29,7 +30,10 @@ class Arguments {
   /// Cut to the range of its type; NaN is 0.
   std::int64_t integer(std::uint32_t index) const;
   bool boolean(std::uint32_t index) const { return (*this)[index].as_bool(); }
-  Result<std::string> text(std::uint32_t index) const;
+  /// In the guest's memory.
+  Result<GuestText> text(std::uint32_t index) const;
+  /// Its first bytes, on the host: more than any name or path has.
+  Result<std::string> short_text(std::uint32_t index) const;
   /// The bytes that three arguments name: an ArrayBuffer, an offset, a length. Empty when they lie outside.
   Result<std::span<std::byte>> bytes(std::uint32_t index) const;
 

@@ -11,7 +11,7 @@
 #include "engine/javascript/guest.h"
 #include "engine/javascript/host_api.h"
 #include "engine/javascript/text.h"
-#include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/wasi/calls.h"
 
 namespace sw::engine::javascript {
@@ -33,11 +33,13 @@ constexpr std::int64_t kNoFollow = 131072;
 
 /// What one host function transfers at most; more is a short read or write.
 constexpr std::size_t kTransferMax = std::size_t{1} << 28;
+/// Room for what is read of a file whose size is not known.
+constexpr std::size_t kFirstRead = std::size_t{64} << 10;
 
 wasi::FileSystem& files(JavaScriptGuest& guest) { return guest.wasi().files(); }
 
 Result<std::string> path_argument(JavaScriptGuest& guest, const Arguments& arguments, std::uint32_t index) {
-  SW_TRY(const std::string text, arguments.text(index));
+  SW_TRY(const std::string text, arguments.short_text(index));
   return guest.absolute(text);
 }
 
@@ -58,18 +60,36 @@ std::uint32_t descriptor(const Arguments& arguments) {
 
 // --- whole files
 
-using Content = wasi::ErrnoOr<Bytes>;
+/// Makes a value of a file's bytes.
+using Show = Result<Value> (*)(JavaScriptGuest&, BytesView);
 
-/// Everything from the descriptor's position to the end.
-Result<Content> read_rest(JavaScriptGuest& guest, std::uint32_t fd) {
-  Bytes all;
-  Bytes block(std::size_t{64} << 10);
+/// How much is probably left to read.
+std::size_t rest_of(JavaScriptGuest& guest, std::uint32_t fd) {
+  const wasi::OpenFile* const file = guest.wasi().descriptors().find(fd);
+  if (file == nullptr || file->type() != wasi::FileType::kRegularFile) return 0;
+  const std::uint64_t size = file->at.node->size();
+  return static_cast<std::size_t>(size - std::min(size, file->position));
+}
+
+/// Shows everything from the descriptor's position to the end. It is read into the guest's memory, so that its
+/// limit is the guest's.
+Result<Value> read_rest(JavaScriptGuest& guest, std::uint32_t fd, Show show) {
+  QuickJs& js = guest.js();
+  // One byte more, to see the end.
+  SW_TRY(auto block, GuestBlock::allocate(js, std::min(rest_of(guest, fd) + 1, kTransferMax) + kFirstRead));
+  std::size_t size = 0;
   for (;;) {
-    SW_TRY(const auto got, guest.read_descriptor(fd, block, std::nullopt));
-    if (!got.ok()) return Content(got.error());
-    if (*got == 0) return Content(std::move(all));
-    all.insert(all.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(*got));
-    if (all.size() > kTransferMax) return Content(Errno::kFbig);
+    SW_TRY(const auto got, guest.read_descriptor(fd, block.bytes().subspan(size), std::nullopt));
+    if (!got.ok()) return status(got.error());
+    if (*got == 0) return show(guest, block.bytes().first(size));
+    size += *got;
+    if (size > kTransferMax) return status(Errno::kFbig);
+    if (size < block.bytes().size()) continue;
+    SW_TRY(auto larger, GuestBlock::allocate(js, 2 * size));
+    std::byte* at = larger.bytes().data();
+    SW_CHECK_OK(in_pieces(js.cancellation(), block.bytes(),
+                          [&](std::span<std::byte> piece) { at = std::ranges::copy(piece, at).out; }));
+    block = std::move(larger);
   }
 }
 
@@ -96,35 +116,22 @@ wasi::ErrnoOr<std::uint32_t> open_path(JavaScriptGuest& guest, std::string_view 
 }
 
 /// A device has no content of its own: it is opened and read.
-Result<Content> read_device(JavaScriptGuest& guest, std::string_view path) {
+Result<Value> read_device(JavaScriptGuest& guest, std::string_view path, Show show) {
   const auto fd = open_path(guest, path, 0);
-  if (!fd.ok()) return Content(fd.error());
-  auto content = read_rest(guest, *fd);
+  if (!fd.ok()) return status(fd.error());
+  auto value = read_rest(guest, *fd, show);
   static_cast<void>(guest.wasi().descriptors().close(*fd));
-  return content;
+  return value;
 }
 
-/// `show` makes a value of a file's bytes.
-Result<Value> read_path(JavaScriptGuest& guest, const Arguments& arguments,
-                        Result<Value> (*show)(JavaScriptGuest&, BytesView)) {
+Result<Value> read_path(JavaScriptGuest& guest, const Arguments& arguments, Show show) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   const auto bytes = files(guest).read_file(path);
   if (bytes.ok()) return show(guest, bytes->bytes);
-  if (bytes.error() != Errno::kInval) return status(bytes.error());
-  SW_TRY(const Content content, read_device(guest, path));
-  return content.ok() ? show(guest, *content) : Result<Value>(status(content.error()));
+  return bytes.error() == Errno::kInval ? read_device(guest, path, show) : Result<Value>(status(bytes.error()));
 }
 
-Result<Value> read_fd(JavaScriptGuest& guest, const Arguments& arguments,
-                      Result<Value> (*show)(JavaScriptGuest&, BytesView)) {
-  SW_TRY(const Content content, read_rest(guest, descriptor(arguments)));
-  return content.ok() ? show(guest, *content) : Result<Value>(status(content.error()));
-}
-
-/// Bytes that are not UTF-8 become U+FFFD.
-Result<Value> text_value(JavaScriptGuest& guest, BytesView bytes) {
-  return guest.js().new_string(to_valid_utf8(as_text(bytes)));
-}
+Result<Value> text_value(JavaScriptGuest& guest, BytesView bytes) { return new_valid_string(guest.js(), bytes); }
 
 Result<Value> buffer_value(JavaScriptGuest& guest, BytesView bytes) { return guest.js().new_array_buffer(bytes); }
 
@@ -137,11 +144,11 @@ Result<Value> read_text(JavaScriptGuest& guest, const Arguments& arguments) {
 }
 
 Result<Value> read_all_fd(JavaScriptGuest& guest, const Arguments& arguments) {
-  return read_fd(guest, arguments, buffer_value);
+  return read_rest(guest, descriptor(arguments), buffer_value);
 }
 
 Result<Value> read_text_fd(JavaScriptGuest& guest, const Arguments& arguments) {
-  return read_fd(guest, arguments, text_value);
+  return read_rest(guest, descriptor(arguments), text_value);
 }
 
 wasi::WriteMode write_mode(std::int64_t flags) {
@@ -150,7 +157,7 @@ wasi::WriteMode write_mode(std::int64_t flags) {
 }
 
 Result<Value> write_path(JavaScriptGuest& guest, const std::string& path, BytesView bytes, std::int64_t flags) {
-  const Errno written = files(guest).write_file(path, bytes, write_mode(flags));
+  SW_TRY(const Errno written, files(guest).write_file(path, bytes, write_mode(flags), guest.js().cancellation()));
   if (written != Errno::kInval) return status(written);
   const auto fd = open_path(guest, path, kWriteOnly);  // a device, such as /dev/stdout
   if (!fd.ok()) return status(fd.error());
@@ -162,9 +169,9 @@ Result<Value> write_path(JavaScriptGuest& guest, const std::string& path, BytesV
 
 Result<Value> write_text_file(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
-  SW_TRY(std::string text, arguments.text(1));
-  text = without_lone_surrogates(std::move(text));
-  return write_path(guest, path, as_bytes(text), arguments.integer(2));
+  SW_TRY(GuestText text, arguments.text(1));
+  SW_CHECK_OK(text.replace_lone_surrogates());
+  return write_path(guest, path, as_bytes(text.view()), arguments.integer(2));
 }
 
 Result<Value> write_data(JavaScriptGuest& guest, const Arguments& arguments) {
@@ -233,15 +240,22 @@ Result<Value> fstat(JavaScriptGuest& guest, const Arguments& arguments) {
 
 Result<Value> read_directory(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
-  const auto entries = files(guest).read_directory(path);
-  if (!entries.ok()) return status(entries.error());
+  const auto folder = files(guest).find_at(files(guest).root(), below_root(path), Follow::kYes);
+  if (!folder.ok()) return status(folder.error());
+  if (folder->node->type != wasi::FileType::kDirectory) return status(Errno::kNotdir);
   std::string listing;  // a digit for the type and the name, a NUL between entries
-  for (const wasi::DirectoryEntry& entry : *entries) {
+  Result<void> charged;
+  const Errno listed = folder->node->directory->for_each(0, [&](std::string_view name, const auto& entry) {
+    charged = guest.instance().charge(2 * (name.size() + 2));  // a string that grows doubles
+    if (!charged.ok()) return false;
     if (!listing.empty()) listing += '\0';
-    listing += static_cast<char>('0' + static_cast<int>(entry.type));
-    listing += to_valid_utf8(entry.name);
-  }
-  return guest.js().new_string(listing);
+    listing += static_cast<char>('0' + static_cast<int>(entry.node->type));
+    listing += name;
+    return true;
+  });
+  SW_CHECK_OK(charged);
+  if (listed != Errno::kSuccess) return status(listed);
+  return new_valid_string(guest.js(), as_bytes(listing));
 }
 
 Result<Value> read_link(JavaScriptGuest& guest, const Arguments& arguments) {
@@ -288,24 +302,29 @@ Result<Value> link(JavaScriptGuest& guest, const Arguments& arguments) {
 }
 
 Result<Value> symlink(JavaScriptGuest& guest, const Arguments& arguments) {
-  SW_TRY(const std::string target, arguments.text(0));
+  SW_TRY(const std::string target, arguments.short_text(0));
   SW_TRY(const std::string path, path_argument(guest, arguments, 1));
   return status(files(guest).symlink(without_lone_surrogates(target), path));
 }
 
+Result<Value> resize_descriptor(JavaScriptGuest& guest, std::uint32_t fd, std::int64_t size) {
+  if (size < 0) return status(Errno::kInval);
+  SW_TRY(const Errno resized, wasi::calls::fd_filestat_set_size(guest.wasi(), guest.js().memory(), fd,
+                                                                static_cast<std::uint64_t>(size)));
+  return status(resized);
+}
+
 Result<Value> truncate(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
-  const std::int64_t size = arguments.integer(1);
-  return status(size < 0 ? Errno::kInval : files(guest).truncate(path, static_cast<std::uint64_t>(size)));
+  const auto fd = open_path(guest, path, kWriteOnly);
+  if (!fd.ok()) return status(fd.error());
+  auto resized = resize_descriptor(guest, *fd, arguments.integer(1));
+  static_cast<void>(guest.wasi().descriptors().close(*fd));
+  return resized;
 }
 
 Result<Value> truncate_descriptor(JavaScriptGuest& guest, const Arguments& arguments) {
-  const std::int64_t size = arguments.integer(1);
-  if (size < 0) return status(Errno::kInval);
-  SW_TRY(const Errno resized,
-         wasi::calls::fd_filestat_set_size(guest.wasi(), guest.js().memory(), descriptor(arguments),
-                                           static_cast<std::uint64_t>(size)));
-  return status(resized);
+  return resize_descriptor(guest, descriptor(arguments), arguments.integer(1));
 }
 
 std::uint64_t nanoseconds(double milliseconds) {

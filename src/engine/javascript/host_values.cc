@@ -5,13 +5,12 @@
 
 #include <openssl/evp.h>
 
-#include <algorithm>
 #include <array>
+#include <memory>
 
 #include "engine/javascript/guest.h"
 #include "engine/javascript/host_api.h"
-#include "engine/javascript/text.h"
-#include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/wasi/random.h"
 
 namespace sw::engine::javascript {
@@ -74,31 +73,38 @@ Result<Value> memory_used(JavaScriptGuest& guest, const Arguments&) {
 
 /// Runs a script of the sandbox's files in global scope and answers with its value.
 Result<Value> eval_script(JavaScriptGuest& guest, const Arguments& arguments) {
-  SW_TRY(const std::string code, arguments.text(0));
-  SW_TRY(const std::string file, arguments.text(1));
-  return guest.js().evaluate(code, file, 0);
+  SW_TRY(const GuestText code, arguments.text(0));
+  SW_TRY(const GuestText file, arguments.text(1));
+  return guest.js().compile(code.address(), code.view().size(), file.address(), 0);
 }
 
 // --- bytes and text
 
 Result<Value> utf8_encode(JavaScriptGuest& guest, const Arguments& arguments) {
-  SW_TRY(std::string text, arguments.text(0));
-  return guest.js().new_array_buffer(as_bytes(without_lone_surrogates(std::move(text))));
+  SW_TRY(GuestText text, arguments.text(0));
+  SW_CHECK_OK(text.replace_lone_surrogates());
+  return guest.js().new_array_buffer(as_bytes(text.view()));
 }
 
 Result<Value> utf8_decode(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(0));
-  return guest.js().new_string(to_valid_utf8(as_text(bytes)));
+  return new_valid_string(guest.js(), bytes);
 }
 
-Result<Value> utf8_valid(JavaScriptGuest&, const Arguments& arguments) {
+Result<Value> utf8_valid(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(0));
-  return Value::boolean(!first_invalid_utf8(as_text(bytes)));
+  bool valid = true;
+  SW_CHECK_OK(in_pieces(guest.js().cancellation(), as_text(bytes), [&](std::string_view piece) -> Result<bool> {
+    valid = !first_invalid_utf8(piece);
+    return valid;
+  }));
+  return Value::boolean(valid);
 }
 
-Result<Value> random_fill(JavaScriptGuest&, const Arguments& arguments) {
+Result<Value> random_fill(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(0));
-  if (wasi::fill_random(bytes) != wasi::Errno::kSuccess) {
+  SW_TRY(const wasi::Errno filled, wasi::fill_random(bytes, guest.js().cancellation()));
+  if (filled != wasi::Errno::kSuccess) {
     return Error{ErrorCode::kUnavailable, "no random bytes from the kernel", 0};
   }
   return Value::undefined();
@@ -106,14 +112,20 @@ Result<Value> random_fill(JavaScriptGuest&, const Arguments& arguments) {
 
 /// undefined for an algorithm that OpenSSL does not know.
 Result<Value> digest(JavaScriptGuest& guest, const Arguments& arguments) {
-  SW_TRY(const std::string name, arguments.text(0));
+  SW_TRY(const std::string name, arguments.short_text(0));
   SW_TRY(const auto bytes, arguments.bytes(1));
   const EVP_MD* const algorithm = EVP_get_digestbyname(name.c_str());
-  std::array<unsigned char, EVP_MAX_MD_SIZE> out;
-  unsigned int size = 0;
-  if (algorithm == nullptr || EVP_Digest(bytes.data(), bytes.size(), out.data(), &size, algorithm, nullptr) != 1) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> state(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  if (algorithm == nullptr || !state || EVP_DigestInit_ex(state.get(), algorithm, nullptr) != 1) {
     return Value::undefined();
   }
+  bool good = true;
+  SW_CHECK_OK(in_pieces(guest.js().cancellation(), bytes, [&](std::span<std::byte> piece) {
+    good = good && EVP_DigestUpdate(state.get(), piece.data(), piece.size()) == 1;
+  }));
+  std::array<unsigned char, EVP_MAX_MD_SIZE> out;
+  unsigned int size = 0;
+  if (!good || EVP_DigestFinal_ex(state.get(), out.data(), &size) != 1) return Value::undefined();
   return guest.js().new_array_buffer(std::as_bytes(std::span(out).first(size)));
 }
 

@@ -46,6 +46,7 @@ class JavaScript final : public Language {
                               [](wasm::Caller& caller, std::uint32_t name, std::int32_t /*length*/,
                                  std::int32_t /*self*/, std::uint32_t count, std::uint32_t arguments) {
                                 JavaScriptGuest& guest = guest_of(caller);
+                                const wasm::HostMemoryScope host_memory(caller.instance());
                                 return or_out_of_memory(guest, call_host_function(guest, name, count, arguments));
                               }));
     SW_CHECK_OK(linker.define("env", "host_interrupt", [](wasm::Caller& caller) {
@@ -59,11 +60,13 @@ class JavaScript final : public Language {
     SW_CHECK_OK(linker.define("env", "host_module_normalize",
                               [](wasm::Caller& caller, std::uint32_t base, std::uint32_t name) {
                                 JavaScriptGuest& guest = guest_of(caller);
+                                const wasm::HostMemoryScope host_memory(caller.instance());
                                 return or_out_of_memory(guest, normalize_module(guest, base, name));
                               }));
     SW_CHECK_OK(linker.define("env", "host_module_load",
                               [](wasm::Caller& caller, std::uint32_t name, std::uint32_t length) {
                                 JavaScriptGuest& guest = guest_of(caller);
+                                const wasm::HostMemoryScope host_memory(caller.instance());
                                 return or_out_of_memory(guest, load_module(guest, name, length));
                               }));
     return linker.define("env", "host_get_timezone_offset",

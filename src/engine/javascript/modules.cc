@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "engine/javascript/guest.h"
+#include "engine/javascript/guest_text.h"
+#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/base/sha256.h"
-#include "sandbox_workers/base/utf8.h"
 
 namespace sw::engine::javascript {
 
@@ -49,9 +50,9 @@ std::string_view folder_of(std::string_view file) {
   return slash == std::string_view::npos || slash == 0 ? "/" : file.substr(0, slash);
 }
 
-std::string mark_of(BytesView content) {
+Result<std::string> mark_of(const QuickJs& js, BytesView content) {
   Sha256 hash;
-  hash.update(content);
+  SW_CHECK_OK(in_pieces(js.cancellation(), content, [&](BytesView piece) { hash.update(piece); }));
   return fmt::format("{}{}", kMark, hash.hex().substr(0, kMarkDigits));
 }
 
@@ -130,7 +131,9 @@ Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t bas
   const std::string path = wasi::FileSystem::normalize(folder, wanted);
   for (const std::string& candidate : names_of(path)) {
     const auto content = guest.wasi().files().read_file(candidate);
-    if (content.ok()) return guest.js().place(candidate + mark_of(content->bytes));
+    if (!content.ok()) continue;
+    SW_TRY(const std::string mark, mark_of(guest.js(), content->bytes));
+    return guest.js().place(candidate + mark);
   }
   const auto content = guest.wasi().files().read_file(path);
   return refuse(guest, specifier, wasi::errno_text(content.error()));
@@ -145,12 +148,13 @@ Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, st
     const std::string_view path = without_mark(module);
     const auto content = guest.wasi().files().read_file(path);
     if (!content.ok()) return refuse(guest, path, wasi::errno_text(content.error()));
-    source = to_valid_utf8(as_text(content->bytes));
+    SW_TRY(source, valid_text(guest.js(), content->bytes));
     if (path.ends_with(".json")) {
       SW_TRY(const bool valid, guest.is_json(source));  // it becomes source text, so it must be nothing but JSON
       if (!valid) return std::uint32_t{0};
       if (source.starts_with("\xEF\xBB\xBF")) source.erase(0, 3);
-      source = fmt::format("export default {};", source);
+      source.insert(0, "export default ");
+      source += ';';
     } else if (guest.is_loading_realm()) {
       SW_TRY(auto tuned, guest.tune_module(path, source));
       if (!tuned) return std::uint32_t{0};

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include "engine/javascript/guest_text.h"
+#include "sandbox_workers/base/pieces.h"
+#include "sandbox_workers/engine/language.h"
+
 namespace sw::engine::javascript {
 
 namespace {
@@ -98,9 +102,21 @@ Result<std::uint32_t> QuickJs::place(std::string_view bytes) {
   if (address == 0) return out_of_memory();
   const auto to = memory().range(address, bytes.size() + 1);
   if (!to) return bad_address();
-  std::ranges::copy(as_bytes(bytes), to->begin());
+  std::byte* at = to->data();
+  SW_CHECK_OK(in_pieces(cancellation(), as_bytes(bytes),
+                        [&](std::span<const std::byte> piece) { at = std::ranges::copy(piece, at).out; }));
   to->back() = std::byte{0};
   return address;
+}
+
+std::optional<std::uint32_t> QuickJs::address_of(std::span<const std::byte> bytes) const {
+  const std::span<const std::byte> all = memory().bytes();
+  if (bytes.data() < all.data() || bytes.data() >= all.data() + all.size()) return std::nullopt;
+  return static_cast<std::uint32_t>(bytes.data() - all.data());
+}
+
+const Cancellation* QuickJs::cancellation() const {
+  return static_cast<Guest&>(instance_->host()).wasi().run().cancellation;
 }
 
 Result<Value> QuickJs::duplicate(Value value) {
@@ -131,20 +147,24 @@ Value QuickJs::unbox(std::uint32_t box) const {
 
 Result<void> QuickJs::free_box(std::uint32_t box) { return instance_->call(exports_.free_box, box); }
 
-Result<Value> QuickJs::new_string(std::string_view utf8) {
-  SW_TRY(const std::uint32_t address, place(utf8));
-  SW_TRY(const std::uint64_t bits,
-         instance_->call(exports_.new_string, anchors_.context, address, static_cast<std::uint32_t>(utf8.size())));
+Result<Value> QuickJs::make_of_bytes(const Function<u64(u32, u32, u32)>& make, std::span<const std::byte> bytes) {
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  if (const auto address = address_of(bytes)) {
+    SW_TRY(const std::uint64_t bits, instance_->call(make, anchors_.context, *address, size));
+    return Value{bits};
+  }
+  SW_TRY(const std::uint32_t address, place(as_text(bytes)));
+  SW_TRY(const std::uint64_t bits, instance_->call(make, anchors_.context, address, size));
   SW_CHECK_OK(deallocate(address));
   return Value{bits};
 }
 
+Result<Value> QuickJs::new_string(std::string_view utf8) {
+  return make_of_bytes(exports_.new_string, as_bytes(utf8));
+}
+
 Result<Value> QuickJs::new_array_buffer(std::span<const std::byte> bytes) {
-  SW_TRY(const std::uint32_t address, place(as_text(bytes)));
-  SW_TRY(const std::uint64_t bits, instance_->call(exports_.new_array_buffer, anchors_.context, address,
-                                                   static_cast<std::uint32_t>(bytes.size())));
-  SW_CHECK_OK(deallocate(address));
-  return Value{bits};
+  return make_of_bytes(exports_.new_array_buffer, bytes);
 }
 
 Result<Value> QuickJs::new_object() {
@@ -163,19 +183,8 @@ Result<Value> QuickJs::new_host_function(std::string_view name) {
 }
 
 Result<std::string> QuickJs::to_text(Value value, std::size_t bytes_max) {
-  SW_TRY(const std::uint32_t text,
-         instance_->call(exports_.to_cstring, anchors_.context, anchors_.scratch, value.bits, 0));
-  if (text == 0) {
-    SW_TRY(const Value problem, take_exception());
-    SW_CHECK_OK(free(problem));
-    return out_of_memory();
-  }
-  const auto size = memory().load<std::uint32_t>(anchors_.scratch);
-  const auto bytes = size ? memory().range(text, *size) : std::nullopt;
-  if (!bytes) return bad_address();
-  std::string copy(as_text(*bytes).substr(0, bytes_max));
-  SW_CHECK_OK(instance_->call(exports_.free_cstring, anchors_.context, text));
-  return copy;
+  SW_TRY(const GuestText text, GuestText::of(*this, value));
+  return text.copy(bytes_max);
 }
 
 Result<std::string> QuickJs::number_text(Value value) {

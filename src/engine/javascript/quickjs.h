@@ -8,11 +8,13 @@
 // is the value Value::exception(), and the thrown value waits in the interpreter for take_exception.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "engine/javascript/value.h"
+#include "sandbox_workers/base/cancellation.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasm/instance.h"
 
@@ -65,6 +67,8 @@ class QuickJs {
 
   wasm::Instance& instance() const { return *instance_; }
   wasm::MemoryView memory() const { return instance_->memory(); }
+  /// What ends the run in progress; null at bake.
+  const Cancellation* cancellation() const;
 
   // Memory. An address of 0 means that there is none left.
 
@@ -72,6 +76,8 @@ class QuickJs {
   Result<void> deallocate(std::uint32_t address);
   /// The bytes and a NUL, in memory of their own. Errors: kLimitExceeded when memory is short.
   Result<std::uint32_t> place(std::string_view bytes);
+  /// Where bytes lie that are the guest's already.
+  std::optional<std::uint32_t> address_of(std::span<const std::byte> bytes) const;
 
   // Values.
 
@@ -84,12 +90,13 @@ class QuickJs {
   Value unbox(std::uint32_t box) const;
   Result<void> free_box(std::uint32_t box);
 
+  // Neither copies what lies in the guest's memory.
   Result<Value> new_string(std::string_view utf8);
   Result<Value> new_array_buffer(std::span<const std::byte> bytes);
   Result<Value> new_object();
   Result<Value> new_host_function(std::string_view name);
   /// UTF-8, with lone surrogates as three bytes each; its first `bytes_max` bytes. Errors: kLimitExceeded when the
-  /// guest has no room for the copy.
+  /// guest's limit has no room for the copy.
   Result<std::string> to_text(Value value, std::size_t bytes_max = SIZE_MAX);
   /// The text of a number.
   Result<std::string> number_text(Value value);
@@ -177,6 +184,8 @@ class QuickJs {
   const Exports& exports() const { return exports_; }
 
  private:
+  Result<Value> make_of_bytes(const Function<u64(u32, u32, u32)>& make, std::span<const std::byte> bytes);
+
   wasm::Instance* instance_ = nullptr;
   Anchors anchors_;
   std::uint32_t calls_ = 0;  // that have not returned

@@ -9,6 +9,7 @@
 
 #include "engine/javascript/answers.h"
 #include "engine/javascript/guest.h"
+#include "engine/javascript/guest_text.h"
 #include "engine/javascript/text.h"
 #include "sandbox_workers/engine/json_text.h"
 
@@ -73,8 +74,9 @@ Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
       SW_TRY(const Value length, js_.get(shown, length_atom_));
       reply.value_too_long = length.as_number() >= static_cast<double>(value_bytes_max_);
       if (reply.value_too_long) return reply;
-      SW_TRY(std::string text, js_.to_text(shown, value_bytes_max_));
-      reply.value = text_value(quoted_text(without_lone_surrogates(std::move(text))));
+      SW_TRY(GuestText text, GuestText::of(js_, shown));
+      SW_TRY(std::string quoted, text.quoted(value_bytes_max_));
+      reply.value = text_value(std::move(quoted));
       return reply;
     }
     default: return answer_with(shown, std::move(reply), file_name);
