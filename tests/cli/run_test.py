@@ -488,6 +488,48 @@ class Streams(unittest.TestCase):
         self.assertEqual(done.stdout, bytes(range(256)))
 
 
+class LargeWork(unittest.TestCase):
+    """What the host does for a program ends at the program's limit and stays within its memory."""
+
+    # From the start of the process to its end, most of it for the language's start and the program's own part. Without
+    # a look at the limit each of these takes from 5 to 20 s.
+    CPU_MAX_S = 4.5
+
+    def run_limited(self, language, code, memory_mib, *options, host_mib=160):
+        command = [PROGRAM, "run", "-l", language, "--timeout", "1s", "--memory", f"{memory_mib}M", *options, "-c", code]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            said = process.stderr.read().decode()
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertIn(process.returncode, (124, 137), said)
+        self.assertLess(used.ru_utime + used.ru_stime, self.CPU_MAX_S, said)
+        self.assertLess(used.ru_maxrss >> 10, memory_mib + host_mib, said)
+
+    def test_text_is_decoded_in_pieces(self):
+        self.run_limited("javascript", "new TextDecoder().decode(new Uint8Array(4.5e8).fill(255))", 1024)
+
+    def test_digests_are_made_in_pieces(self):
+        self.run_limited("javascript", "const data = new Uint8Array(5e8); "
+                         "for (;;) await crypto.subtle.digest('SHA-512', data)", 1024)
+
+    def test_a_large_file_is_no_way_around_the_memory_limit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/f", "wb") as file:
+                file.write(b"\xff" * 260_000_000)
+            # The file itself is not the run's memory.
+            self.run_limited("javascript", "fs.readFileSync('/workspace/f', 'utf8').length", 32,
+                             "--workspace", folder, host_mib=160 + 260)
+
+    def test_devices_are_read_in_pieces(self):
+        for device in ("urandom", "zero"):
+            with self.subTest(device):
+                self.run_limited("python", f"import os\nfd = os.open('/dev/{device}', os.O_RDONLY)\n"
+                                 "while True: os.read(fd, 2_000_000_000)", 4096)
+
+    def test_random_numbers_come_in_pieces(self):
+        self.run_limited("ruby", "loop { File.open('/dev/urandom', 'rb') { |f| f.read(400_000_000) } }", 1024)
+
+
 class Cache(unittest.TestCase):
     """Baking in a cache of its own; the package is taken from the user's so that no registry is asked."""
 
