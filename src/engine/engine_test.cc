@@ -130,11 +130,21 @@ bool eventually(const Condition& condition) {
   return true;
 }
 
+/// The same for what comes with this thread's CPU time, of which one that yields hardly gets any beside busy
+/// processes.
+template <class Condition>
+bool working_until(const Condition& condition) {
+  const auto begin = thread_cpu_time();
+  while (!condition() && thread_cpu_time() - begin < 20s) {
+  }
+  return condition();
+}
+
 TEST(WatchdogTest, AsksOnceThenForces) {
   Watchdog watchdog;
   Recorder target;
   Watchdog::Watch watch(watchdog, target, RunLimits{.wall_max = 1ms, .grace = 1ms}, {});
-  EXPECT_TRUE(eventually([&] { return target.hard > 2; }));
+  EXPECT_TRUE(working_until([&] { return target.hard > 2; }));
   EXPECT_EQ(watch.finish(), StopReason::kWallLimit);
   EXPECT_EQ(target.soft, 1);
 }
@@ -145,7 +155,7 @@ TEST(WatchdogTest, ForcesLessAndLessOftenSoThatALongCopyInTheHostCanEnd) {
   const auto begin = thread_cpu_time();
   Watchdog::Watch watch(watchdog, target, RunLimits{.wall_max = 1ms, .grace = 1ms}, {});
   // Pauses of 1, 2, 4, … 64 ms of its CPU time lie between the first time and the eighth.
-  EXPECT_TRUE(eventually([&] { return target.hard >= 8; }));
+  EXPECT_TRUE(working_until([&] { return target.hard >= 8; }));
   EXPECT_GE(thread_cpu_time() - begin, 127ms);
 }
 
