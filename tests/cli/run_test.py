@@ -516,9 +516,9 @@ class LargeWork(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/f", "wb") as file:
                 file.write(b"\xff" * 260_000_000)
-            # The file itself is not the run's memory.
+            # The files of the folder are not the run's memory.
             self.run_limited("javascript", "fs.readFileSync('/workspace/f', 'utf8').length", 32,
-                             "--workspace", folder, host_mib=160 + 260)
+                             "--workspace", folder, host_mib=160 + 2 * 260)
 
     def test_devices_are_read_in_pieces(self):
         for device in ("urandom", "zero"):
