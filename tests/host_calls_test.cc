@@ -135,13 +135,13 @@ const std::vector<Case>& javascript_cases() {
 
 const std::map<std::string, std::vector<Case>>& driver_cases() {
   static const std::map<std::string, std::vector<Case>> all = {
-      {"python", {{"host.call", "text = 'x' * 300_000_000; 0", "text"}}},
+      {"python", {{"host.call", "text = 'x' * 200_000_000; 0", "text"}}},
       {"perl",
-       {{"sw.answer", "our $text = 'x' x 300_000_000; 0", "$text"},
+       {{"sw.answer", "our $size = 200_000_000; our $text = 'x' x $size; 0", "$text"},
         {"sw.alarm", "", "alarm 4e9; 1 while 1"},
         {"sw.fd_dup", "", "my @all; while (open my $f, '>&', \\*STDOUT) { push @all, $f } 1"}}},
       {"ruby",
-       {{"sw.answer", "$text = 'x' * 300_000_000; 0", "$text"},
+       {{"sw.answer", "$text = 'x' * 200_000_000; 0", "$text"},
         {"sw.alarm", "", "require 'timeout'; Timeout.timeout(10 ** 9) { loop { } }"},
         {"sw.fd_dup", "", "all = []; loop { all << $stdout.dup }"},
         // The guest's own, which are refused.
