@@ -165,6 +165,12 @@ class Dev(unittest.TestCase):
             done = self.dev(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
 
+    def test_hostile_programs_are_a_kind_of_test_and_need_a_language_that_exists(self):
+        script = (ROOT / "dev").read_text()
+        self.assertIn("./dev test hostile [LANG]", self.dev("help").stdout)
+        for language in re.search(r"languages=\(([^)]+)\)", script)[1].split():
+            self.assertTrue((ROOT / "tests/hostile" / f"{language}.grammar").is_file(), language)
+
     def test_repeats_what_failed_tests_printed_and_nothing_of_the_others(self):
         with tempfile.TemporaryDirectory() as folder:
             report = pathlib.Path(folder, "tests.xml")
@@ -179,6 +185,90 @@ class Dev(unittest.TestCase):
             done = subprocess.run([sys.executable, str(ROOT / "tools/failed_tests.py"), "release", str(report)],
                                   capture_output=True, encoding="utf-8", check=True)
         self.assertEqual(done.stdout, "\nFAILED (release): room.Bad\nfirst\n1 < 2 expected\n")
+
+
+class Touched(unittest.TestCase):
+    """tools/touched.py, in a repository of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.git("init", "-q", "-b", "main")
+        for room, tests in (("base", True), ("engine", True), ("engine/perl", True), ("runtime", False)):
+            self.write(f"src/{room}/CMakeLists.txt",
+                       f"sw_room({pathlib.Path(room).name}\n  SOURCES a.cc\n{'  TESTS a_test.cc' if tests else ''})\n")
+            for name in ("a.cc", "a.h", "a_test.cc", "b.cc"):
+                self.write(f"src/{room}/{name}", "1")
+        self.write("include/sandbox_workers/engine/a.h", "1")
+        self.commit("first")
+        self.write("src/base/b.cc", "2")
+        self.commit("second")
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", self.root, "-c", "user.name=a", "-c", "user.email=a", *arguments], check=True,
+                       capture_output=True)
+
+    def write(self, name, text):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text)
+
+    def commit(self, message):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", message)
+
+    def touched(self, what, *most):
+        done = subprocess.run([sys.executable, str(ROOT / "tools/touched.py"), what, str(self.root), *most],
+                              capture_output=True, encoding="utf-8", check=True)
+        return done.stdout.split()
+
+    def test_on_the_main_branch_it_is_the_last_commit(self):
+        self.assertEqual((self.touched("units"), self.touched("rooms")), (["src/base/b.cc"], ["base"]))
+
+    def test_on_a_branch_it_is_what_differs_from_the_main_branch(self):
+        self.git("switch", "-q", "-c", "change")
+        self.write("src/engine/perl/b.cc", "2")
+        self.commit("third")
+        self.write("src/runtime/a.cc", "2")
+        self.commit("fourth")
+        self.assertEqual(self.touched("units"), ["src/engine/perl/b.cc", "src/runtime/a.cc"])
+        self.assertEqual(self.touched("rooms"), ["perl"])  # the other has no tests
+
+    def test_what_is_not_committed_counts_as_well(self):
+        self.write("src/engine/a.cc", "2")
+        self.write("src/engine/perl/new.cc", "1")
+        self.write("docs/new.md", "1")
+        self.assertEqual(self.touched("units"), ["src/base/b.cc", "src/engine/a.cc", "src/engine/perl/new.cc"])
+        self.assertEqual(self.touched("rooms"), ["base", "engine", "perl"])
+
+    def test_a_header_stands_for_the_units_beside_it(self):
+        for header in ("src/engine/a.h", "include/sandbox_workers/engine/a.h"):
+            self.git("checkout", "-q", ".")
+            self.write(header, "2")
+            self.assertEqual(self.touched("units"), ["src/base/b.cc", "src/engine/a.cc", "src/engine/a_test.cc"])
+            self.assertEqual(self.touched("rooms"), ["base", "engine"])
+
+    def test_what_is_deleted_is_not_looked_at(self):
+        self.git("rm", "-q", "src/base/b.cc")
+        self.assertEqual((self.touched("units"), self.touched("rooms")), ([], []))
+
+    def test_of_a_large_change_some_are_drawn_others_in_the_next_commit(self):
+        drawn = set()
+        for number in range(30):
+            for letter in "abcdef":
+                self.write(f"src/base/{letter}.cc", str(number))
+            self.commit("more")
+            units = self.touched("units", "2")
+            self.assertEqual(len(units), 2)
+            self.assertEqual(units, self.touched("units", "2"))
+            drawn.update(units)
+        self.assertEqual(len(drawn), 6)
+
+    def test_a_clone_without_earlier_commits_counts_as_a_change_of_everything(self):
+        clone = self.root / "clone"
+        self.git("clone", "-q", "--depth", "1", f"file://{self.root}", str(clone))
+        self.root = clone
+        self.assertEqual(self.touched("rooms"), ["base", "engine", "perl"])
 
 
 if __name__ == "__main__":
