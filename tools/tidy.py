@@ -69,12 +69,15 @@ def main(root: pathlib.Path, build: pathlib.Path, cache: pathlib.Path, *wanted: 
     entries = compiled(root, build)
     # What no build of ours compiles, such as the examples' own projects, has no flags.
     units = [unit for unit in wanted or entries if unit in entries]
+    bad = []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        findings = list(pool.map(lambda unit: look_at(root, build, cache, unit, entries[unit]), units))
+        looks = {pool.submit(look_at, root, build, cache, unit, entries[unit]): unit for unit in units}
+        for look in concurrent.futures.as_completed(looks):
+            if look.result():
+                bad.append(looks[look])
+                print(look.result(), flush=True)
     forget_old(cache)
-    bad = [unit for unit, found in zip(units, findings) if found]
-    sys.stdout.write("".join(findings))
-    print(f"clang-tidy: {len(units) - len(bad)} of {len(units)} units are good" + "".join(f"\n  not {unit}" for unit in bad))
+    print(f"clang-tidy: {len(units) - len(bad)} of {len(units)} units are good" + "".join(f"\n  not {unit}" for unit in sorted(bad)))
     return 1 if bad else 0
 
 

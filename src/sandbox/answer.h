@@ -30,7 +30,8 @@ inline Failure refusal(std::string message, int status = 400) {
 }
 
 inline Failure host_failure(Error error) {
-  return {.body = runtime::error_body(error), .cause = std::move(error)};
+  runtime::ErrorBody body = runtime::error_body(error);
+  return {.body = std::move(body), .cause = std::move(error)};
 }
 
 /// Takes over what a room below answered.

@@ -84,7 +84,7 @@ class FileSystem {
   std::uint64_t now_ns() const { return clocks_.realtime_ns(); }
 
   Place root();
-  std::uint64_t device_of(std::int32_t mount) const { return static_cast<std::uint64_t>(mount + 2); }
+  std::uint64_t device_of(std::int32_t mount) const { return static_cast<std::uint64_t>(mount) + 2; }
   const std::shared_ptr<Tree>& tree_of(std::int32_t mount);
   NodeRef keep(const Place& place);
   Stat stat_of(const Node& node, std::int32_t mount) const;
