@@ -160,6 +160,7 @@ Complaints Trial::run_in_context(const Plan& plan) {
     cell.limits = plan.limits;
     cell.cancel = canceller.token();
     const auto ran = (*local)->run(cell, sink);
+    if (!ran.ok() && cell.cancel.stop_requested()) continue;  // before it began
     if (!ran.ok()) return {"the host failed: " + ran.error().message};
     std::ranges::move(judged(plan, program, ran->response.outcome, sink), std::back_inserter(complaints));
     may_disturb = may_disturb || program.lingers;
