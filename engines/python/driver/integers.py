@@ -21,8 +21,8 @@ _WIDE = 'int64'
 
 
 def _by_library():
-    """Whether the caller is: the calls of the driver, such as this one, have no frames."""
-    return _getframe(0).f_code.co_filename.startswith(_ZIP)
+    # The calls of the driver have no frames: the one before this call's own is that of whoever called the wrapper.
+    return _getframe(1).f_code.co_filename.startswith(_ZIP)
 
 
 def _is_default_int(dtype):

@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-/* text.c: bytes that grow, up to `limit` where one is set. When memory runs out the text is cut and `failed` is set. */
+/* text.c: bytes that grow, up to `limit` where one is set. When memory runs out the text is cut and `failed` is
+ * set. */
 struct text {
   char *at;
   size_t size, room, limit;
