@@ -27,6 +27,10 @@ constexpr std::size_t kUsualPagesMax = 1000;
 // And after so many runs, for those that only read a lot.
 constexpr std::uint32_t kResetsUntilDrop = 512;
 
+// Host code that works through a gigabyte faults once in each window, which costs some microseconds; and whatever
+// the guest touches next lies most likely in another one.
+constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
+
 thread_local MemoryRequest* current_request = nullptr;
 
 /// What Wasmtime holds on to for one linear memory. Its finalizer gives the slot back.
@@ -196,13 +200,28 @@ Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<ByteRange
 }
 
 void Slot::block_access() {
-  if (blocked_.exchange(true, std::memory_order_acq_rel)) return;
+  const bool was_blocked = blocked_.exchange(true, std::memory_order_acq_rel);
+  if (was_blocked && !opened_.exchange(false, std::memory_order_acq_rel)) return;
   ::mprotect(base_, size(), PROT_NONE);
+}
+
+bool Slot::open_access_at(const void* address) {
+  if (!is_blocked()) return false;
+  const auto* const at = static_cast<const std::byte*>(address);
+  const std::size_t size_now = size();
+  if (at < base_ || at >= base_ + size_now) return false;
+  const auto offset = static_cast<std::size_t>(at - base_);
+  const std::size_t begin = offset - offset % kWindowBytes;
+  const std::size_t length = std::min(kWindowBytes, size_now - begin);
+  if (::mprotect(base_ + begin, length, PROT_READ | PROT_WRITE) != 0) return false;
+  opened_.store(true, std::memory_order_release);
+  return true;
 }
 
 void Slot::allow_access() {
   if (!blocked_.load(std::memory_order_acquire)) return;
   ::mprotect(base_, size(), PROT_READ | PROT_WRITE);
+  opened_.store(false, std::memory_order_release);
   blocked_.store(false, std::memory_order_release);
 }
 

@@ -57,15 +57,16 @@ class Slot {
   /// what a larger one before it wrote.
   Result<std::size_t> reset(DirtyPageScanner& scanner, std::vector<ByteRange>& scratch);
 
-  /// Makes the memory inaccessible, so that the guest traps at its next access. Any thread.
+  /// Makes the memory inaccessible, so that the guest traps at its next access. Called again, it closes what was
+  /// opened since. Any thread.
   void block_access();
-  /// Async-signal-safe; any thread.
+  /// Opens a blocked memory around an address, for host code that has to go on there. The rest stays closed, so
+  /// that the guest traps once it runs again. False if the address is not one of a blocked memory.
+  /// Async-signal-safe.
+  bool open_access_at(const void* address);
+  /// Ends the block. Any thread.
   void allow_access();
   bool is_blocked() const { return blocked_.load(std::memory_order_acquire); }
-  bool contains(const void* address) const {
-    const auto* at = static_cast<const std::byte*>(address);
-    return at >= base_ && at < base_ + reserved_;
-  }
 
  private:
   Slot() = default;
@@ -91,6 +92,7 @@ class Slot {
   std::vector<std::uint8_t> heat_;
   std::uint32_t resets_ = 0;  // since the memory was last mapped anew
   std::atomic<bool> blocked_ = false;
+  std::atomic<bool> opened_ = false;  // some of it, since it was blocked
 };
 
 /// Slots of one image that wait for their next use. Thread-safe.

@@ -31,7 +31,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 
 void on_fault(int signal, siginfo_t* info, void* context) {
   Slot* slot = running_slot;
-  if (slot != nullptr && slot->is_blocked() && slot->contains(info->si_addr)) return slot->allow_access();
+  if (slot != nullptr && slot->open_access_at(info->si_addr)) return;
   pass_on(signal, info, context);
 }
 

@@ -6,9 +6,9 @@
 // load or store faults. Wasmtime's handler turns the fault into a trap, but only at instructions that it knows may
 // trap. Others touch the memory as well, and a fault there would end the process: host code (a host function,
 // Wasmtime's own memory.copy), and guest code after a check of its bounds (a memory.copy of a small constant
-// length). Wasmtime hands such faults to the handler that was there before its own, which is ours: it makes the
-// memory accessible again, the instruction goes on, and whoever wants the run to stop tries again. Private to this
-// room.
+// length). Wasmtime hands such faults to the handler that was there before its own, which is ours: it opens
+// the memory around that address, and the instruction goes on. The guest traps at its next access elsewhere;
+// should it stay within what was opened, whoever wants the run to stop asks again. Private to this room.
 
 namespace sw::wasm {
 

@@ -68,41 +68,67 @@ function dataBytes(data, encoding) {
   return bytes;
 }
 
+/// What update() was given so far. Room for it doubles, so that many small pieces are not copied again with each. A large
+/// piece is copied a little at a time: between two copies the run can be stopped.
+class Collected {
+  #room = noBytes; #length = 0;
+  add(bytes) {
+    const length = typedArrayLength(bytes), needed = this.#length + length;
+    if (needed > typedArrayLength(this.#room)) {
+      const before = this.#room;
+      this.#room = new NativeUint8Array(this.#length === 0 ? needed : mathMax(needed, 2 * typedArrayLength(before)));
+      copyBytes(this.#room, 0, before, this.#length);
+    }
+    copyBytes(this.#room, this.#length, bytes, length);
+    this.#length = needed;
+  }
+  get bytes() { return new NativeUint8Array(typedArrayBuffer(this.#room), 0, this.#length); }
+}
+
+const copiedAtOnce = 4 * 1024 * 1024;
+
+function copyBytes(to, at, from, length) {
+  const buffer = typedArrayBuffer(from), offset = typedArrayByteOffset(from);
+  for (let done = 0; done < length; done += copiedAtOnce) {
+    typedArraySet(to, new NativeUint8Array(buffer, offset + done, mathMin(copiedAtOnce, length - done)), at + done);
+  }
+}
+
 class Hash {
-  #name; #data = noBytes; #done = false;
+  #name; #data = new Collected(); #done = false;
   constructor(name) { this.#name = name; }
   update(data, encoding) {
     if (this.#done) throw atCaller(new NativeError('Digest already called'), this.update);
-    this.#data = joinBytes(this.#data, dataBytes(data, encoding));
+    this.#data.add(dataBytes(data, encoding));
     return this;
   }
   digest(encoding) {
     if (this.#done) throw atCaller(new NativeError('Digest already called'), this.digest);
     this.#done = true;
-    const result = bufferOver(hostDigest(this.#name, this.#data));
+    const result = bufferOver(hostDigest(this.#name, this.#data.bytes));
     return encoding === undefined || encoding === 'buffer' ? result : result.toString(encoding);
   }
 }
 
 class Hmac {
-  #name; #inner; #outer; #data;
+  #name; #outer; #data = new Collected();
   constructor(name, key) {
     const block = name === 'SHA384' || name === 'SHA512' ? 128 : 64;
     let bytes = dataBytes(key);
     if (typedArrayLength(bytes) > block) bytes = new NativeUint8Array(hostDigest(name, bytes));
     this.#name = name;
-    this.#inner = new NativeUint8Array(block);
+    const inner = new NativeUint8Array(block);
     this.#outer = new NativeUint8Array(block);
     for (let i = 0; i < block; ++i) {
       const byte = i < typedArrayLength(bytes) ? bytes[i] : 0;
-      this.#inner[i] = byte ^ 0x36;
+      inner[i] = byte ^ 0x36;
       this.#outer[i] = byte ^ 0x5c;
     }
-    this.#data = this.#inner;
+    this.#data.add(inner);
   }
-  update(data, encoding) { this.#data = joinBytes(this.#data, dataBytes(data, encoding)); return this; }
+  update(data, encoding) { this.#data.add(dataBytes(data, encoding)); return this; }
   digest(encoding) {
-    const inner = new NativeUint8Array(hostDigest(this.#name, this.#data));
+    const inner = new NativeUint8Array(hostDigest(this.#name, this.#data.bytes));
     const result = bufferOver(hostDigest(this.#name, joinBytes(this.#outer, inner)));
     return encoding === undefined || encoding === 'buffer' ? result : result.toString(encoding);
   }
