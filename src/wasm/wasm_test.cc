@@ -631,27 +631,6 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(std::get<StopCase>(param_info.param).name) + (is_epoch ? "ByEpoch" : "ByFault");
     });
 
-TEST(StopByFault, HostCodeGoesOnAndTheGuestDoesNot) {
-  on_guest_thread([] {
-    // The stop comes within a host function. Wasmtime's code for the large fill may go on; the store after it must
-    // not.
-    constexpr std::string_view kFill =
-        R"((module (import "env" "stop" (func $stop)) (memory (export "memory") 1025)
-        (func (export "fill") (call $stop)
-          (memory.fill (i32.const 65536) (i32.const 7) (i32.const 67108864))
-          (i32.store (i32.const 8) (i32.const 1)))))";
-    Instance* running = nullptr;
-    auto guest = make_guest(kFill, {.define = [&](Linker& linker) {
-                              ASSERT_TRUE(linker.define("env", "stop", [&](Caller&) { running->stop(); }).ok());
-                            }});
-    running = guest->instance.get();
-    EXPECT_EQ(guest->instance->call(find<void()>(*guest, "fill")).error().code, ErrorCode::kGuestStopped);
-    const MemoryView memory = guest->instance->memory();
-    EXPECT_EQ(memory.load<std::uint8_t>(65536 + 67108863), 7);
-    EXPECT_EQ(memory.load<std::int32_t>(8), 0);
-  });
-}
-
 TEST(StopByEpoch, EndsALoopThatTouchesNoMemory) {
   on_guest_thread([] {
     auto guest =
