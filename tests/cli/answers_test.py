@@ -182,6 +182,8 @@ class Endings(unittest.TestCase):
     """A program's own status is told from a limit's."""
 
     EXITS = {"python": "import os; os._exit(%d)", "javascript": "process.exit(%d)", "perl": "use POSIX; POSIX::_exit(%d)", "ruby": "exit! %d"}
+    KILLS = {"python": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "perl": "kill KILL => $$",
+             "ruby": "Process.kill(:KILL, $$)"}
     LOOPS = {"python": "while True: pass", "javascript": "for (;;);", "perl": "1 while 1", "ruby": "loop { }"}
 
     def ending(self, language, code, *options):
@@ -194,6 +196,11 @@ class Endings(unittest.TestCase):
             for number in (124, 130, 137):
                 with self.subTest(language, number=number):
                     self.assertEqual(self.ending(language, code % number), (number, "exited", number))
+
+    def test_a_program_that_kills_itself_is_an_exit(self):
+        for language, code in self.KILLS.items():
+            with self.subTest(language):
+                self.assertEqual(self.ending(language, code), (137, "exited", 137))
 
     def test_a_limit_has_no_exit_code(self):
         for language, code in self.LOOPS.items():
