@@ -16,7 +16,9 @@ import unittest
 PROGRAM = sys.argv.pop(1)
 BOUND_S = 600
 # Replaces the driver's own answer by another.
-ANSWERS = "import sys, _host; g = sys._getframe(1).f_globals; R = _host.call; g['answer'] = lambda *a: R({})"
+# The driver's calls have no frames; a function that it puts into a module leads to its variables all the same.
+ANSWERS = ("import random, _host; g = type(random).__getattribute__.__globals__['_at_home'].__globals__; R = _host.call; "
+           "g['answer'] = lambda *a: R({})")
 ENDLESS = {"python": "while True: print('x' * 100)", "javascript": "for (;;) console.log('x'.repeat(100))",
            "perl": "print 'x' x 100, qq(\\n) while 1", "ruby": "loop { puts 'x' * 100 }"}
 PRINTS = {"python": "print('hi')", "javascript": "console.log('hi')", "perl": "print qq(hi\\n); undef", "ruby": "puts 'hi'"}
