@@ -112,6 +112,15 @@ class Printing(unittest.TestCase):
         for language, code in ENDLESS.items():
             self.refused("run", "-l", language, "--timeout", "none", "-c", code)
 
+    def test_repl(self):
+        cells = b"console.log(1)\n6 * 7\n"
+        for how in (">/dev/full", ">&-"):
+            with self.subTest(how):
+                done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {how}', PROGRAM, "repl", "-l", "javascript"], input=cells,
+                                      stderr=subprocess.PIPE, timeout=BOUND_S, check=False)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertTrue(one_message(done.stderr.decode()), done.stderr)
+
     def test_listings_and_help(self):
         for arguments in (["engines"], ["engines", "--json"], ["--help"], ["--version"], ["run", "--help"], ["bake", "javascript"]):
             self.assertTrue(one_message(self.refused(*arguments)), arguments)
@@ -203,6 +212,16 @@ class Endings(unittest.TestCase):
         for language, code in self.KILLS.items():
             with self.subTest(language):
                 self.assertEqual(self.ending(language, code), (137, "exited", 137))
+
+    def test_a_programs_own_signal_is_an_exit(self):
+        kills = {"python": "import os; os.kill(os.getpid(), %d)", "javascript": "process.kill(process.pid, %d)", "perl": "kill %d, $$"}
+        for language, code in kills.items():
+            for number in (6, 9, 15):
+                with self.subTest(language, number=number):
+                    self.assertEqual(self.ending(language, code % number), (128 + number, "exited", 128 + number))
+            with self.subTest(language, number=0):
+                self.assertEqual(self.ending(language, code % 0), (0, "completed", None))
+        self.assertEqual(self.ending("javascript", "process.abort()"), (134, "exited", 134))
 
     def test_a_limit_has_no_exit_code(self):
         for language, code in self.LOOPS.items():

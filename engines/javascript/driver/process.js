@@ -21,6 +21,25 @@ function checkedExitCode(code, boundary) {
   return number;
 }
 
+const signalNames = [
+  '', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGKILL', 'SIGUSR1', 'SIGSEGV', 'SIGUSR2', 'SIGPIPE',
+  'SIGALRM', 'SIGTERM', 'SIGSTKFLT', 'SIGCHLD', 'SIGCONT', 'SIGSTOP', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU', 'SIGURG', 'SIGXCPU', 'SIGXFSZ',
+  'SIGVTALRM', 'SIGPROF', 'SIGWINCH', 'SIGIO', 'SIGPWR', 'SIGSYS',
+];
+const otherSignalNames = { __proto__: null, SIGIOT: 6, SIGPOLL: 29 };
+const harmlessSignals = [17, 18, 23, 28];  // CHLD, CONT, URG, WINCH
+const signalMax = 64;
+
+function signalNumber(signal = 'SIGTERM', boundary) {
+  if (typeof signal === 'number' && signal === (signal | 0)) {
+    if (signal < 0 || signal > signalMax) throw systemError(-28, 'kill', undefined, boundary);
+    return signal;
+  }
+  const number = typeof signal !== 'string' || signal === '' ? -1 : otherSignalNames[signal] ?? arrayIndexOf(signalNames, signal);
+  if (number < 0) throw typeError('ERR_UNKNOWN_SIGNAL', `Unknown signal: ${typeof signal === 'symbol' ? symbolToString(signal) : signal}`, boundary);
+  return number;
+}
+
 const processObject = {};
 
 function makeProcess() {
@@ -103,7 +122,15 @@ function makeProcess() {
     emitWarning(warning) {
       printLine(2, `(node) ${isErrorLike(warning) ? errorToText(warning) : `Warning: ${warning}`}`);
     },
-    kill(pid) { if (pid === 1) host.exit(143); throw systemError(-71, 'kill', undefined, methods.kill); },
+    kill(pid, signal) {
+      if (typeof pid !== 'number' || pid !== (pid | 0)) {
+        throw typeError('ERR_INVALID_ARG_TYPE', `The "pid" argument must be of type number. Received ${received(pid)}`, methods.kill);
+      }
+      const number = signalNumber(signal, methods.kill);
+      if (pid !== 1) throw systemError(-71, 'kill', undefined, methods.kill);
+      if (number !== 0 && !arrayIncludes(harmlessSignals, number)) host.exit(128 + number);
+      return true;
+    },
     getBuiltinModule(name) { return hasBuiltin(name) ? require(name) : undefined; },
   };
   const chdir = methods.chdir;
