@@ -89,8 +89,6 @@ Result<void> JavaScriptGuest::boot(BakeFacts& facts) {
   set_state_word(kUsedWord, 0);
   set_state_word(kAsideWord, 0);
 
-  SW_TRY(const std::uint32_t value_atom, js_.new_atom("value"));
-  facts["value_atom"] = value_atom;
   SW_TRY(const std::uint32_t length_atom, js_.new_atom("length"));
   facts["length_atom"] = length_atom;
   SW_TRY(const Internals internals, Internals::find(js_));

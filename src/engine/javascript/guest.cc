@@ -150,6 +150,7 @@ Result<Reply> JavaScriptGuest::run_cell(const RunRequest& request, std::string_v
 Result<Reply> JavaScriptGuest::run_compiled(Value code, std::string_view file_name) {
   Declarations declarations;
   SW_CHECK_OK(declarations.prepare(js_, internals_, code));
+  SW_CHECK_OK(internals_.guard_value(js_, code));
   SW_TRY(const Value promise, js_.run(code));
   Progress progress;
   if (promise == Value::exception()) {

@@ -37,6 +37,10 @@ constexpr std::uint32_t kDeclareBytes = 6;
 constexpr std::uint32_t kDeclareFlagsAt = 5;
 constexpr std::uint8_t kLexicalFlag = 1 << 7;
 
+// What ends the code of a cell: put with its atom, return; and with the longest of what comes before.
+constexpr std::uint32_t kPutAndReturnBytes = 6;
+constexpr std::uint32_t kValueBytesMax = kPutAndReturnBytes + 5;
+
 // A name takes two bytes of a cell's code.
 constexpr std::size_t kNamesMax = kCodeBytesMax / 2;
 
@@ -166,6 +170,19 @@ Result<CodeLayout> find_code_layout(QuickJs& js) {
   return not_found("the start of its compiled code");
 }
 
+/// Compiles `code`, and says where it gives an object the property `atom`.
+Result<std::pair<Owned, std::uint32_t>> compile_property(QuickJs& js, std::string_view code, std::uint32_t offset,
+                                                         std::uint32_t atom) {
+  SW_TRY(const Value compiled, js.evaluate(code, "<probe>", kAsyncFlag | kCompileOnlyFlag));
+  if (!compiled.is(Value::kBytecode)) return not_found("its compiled code");
+  Owned owned(js, compiled);
+  const auto start = word<std::uint32_t>(js, compiled.payload() + offset);
+  for (std::uint32_t at = start; at < start + kFunctionBytes; ++at) {
+    if (word<std::uint32_t>(js, at + 1) == atom) return std::pair(std::move(owned), at);
+  }
+  return not_found("how it makes objects");
+}
+
 std::uint64_t fact(const BakeFacts& facts, std::string_view name) {
   const auto found = facts.find(name);
   return found == facts.end() ? 0 : found->second;
@@ -181,7 +198,39 @@ Result<Internals> Internals::find(QuickJs& js) {
   SW_TRY(const CodeLayout layout, find_code_layout(js));
   internals.code_offset_ = layout.offset;
   internals.declare_opcode_ = layout.opcode;
+  SW_CHECK_OK(internals.find_object_opcodes(js));
+  SW_CHECK_OK(internals.check_guard(js));
   return internals;
+}
+
+Result<void> Internals::find_object_opcodes(QuickJs& js) {
+  SW_TRY(value_atom_, js.new_atom("value"));
+  SW_TRY(const std::uint32_t atom, js.new_atom("probedOne"));
+  // Make the object, push the value, define.
+  SW_TRY(const auto plain, compile_property(js, "({ probedOne: 1 })", code_offset_, atom));
+  define_opcode_ = word<std::uint8_t>(js, plain.second);
+  object_opcode_ = word<std::uint8_t>(js, plain.second - 2);
+  SW_TRY(const auto bare, compile_property(js, "({ __proto__: null, probedOne: 1 })", code_offset_, atom));
+  null_object_kind_ = word<std::uint8_t>(js, bare.second - 2);
+  null_object_opcode_ = word<std::uint8_t>(js, bare.second - 3);
+  return {};
+}
+
+Result<void> Internals::check_guard(QuickJs& js) const {
+  SW_CHECK_OK(run_quietly(js,
+                          "for (const key of ['value', 'then']) Object.defineProperty(Object.prototype, key, "
+                          "{ __proto__: null, get() { throw 1 }, set() { throw 1 }, configurable: true })"));
+  SW_TRY(const Value code, js.evaluate("7", "<probe>", kAsyncFlag | kCompileOnlyFlag));
+  SW_CHECK_OK(guard_value(js, code));
+  SW_TRY(const Value made, js.run(code));
+  const Owned promise(js, made);
+  SW_TRY(const auto state, js.promise_state(made));
+  if (state != QuickJs::PromiseState::kFulfilled) return not_found("how it hands over a value");
+  SW_TRY(const Value result, js.promise_result(made));
+  const Owned holder(js, result);
+  SW_TRY(const Value value, js.get(result, value_atom_));
+  if (value != Value::of(Value::kInt, 7)) return not_found("how it hands over a value");
+  return run_quietly(js, "delete Object.prototype.value; delete Object.prototype.then");
 }
 
 void Internals::add_to(BakeFacts& facts) const {
@@ -190,6 +239,11 @@ void Internals::add_to(BakeFacts& facts) const {
   facts["job_list"] = job_list_;
   facts["code_offset"] = code_offset_;
   facts["declare_opcode"] = declare_opcode_;
+  facts["value_atom"] = value_atom_;
+  facts["object_opcode"] = object_opcode_;
+  facts["null_object_opcode"] = null_object_opcode_;
+  facts["null_object_kind"] = null_object_kind_;
+  facts["define_opcode"] = define_opcode_;
 }
 
 Result<Internals> Internals::from_facts(const BakeFacts& facts) {
@@ -199,8 +253,34 @@ Result<Internals> Internals::from_facts(const BakeFacts& facts) {
   internals.job_list_ = static_cast<std::uint32_t>(fact(facts, "job_list"));
   internals.code_offset_ = static_cast<std::uint32_t>(fact(facts, "code_offset"));
   internals.declare_opcode_ = static_cast<std::uint32_t>(fact(facts, "declare_opcode"));
+  internals.value_atom_ = static_cast<std::uint32_t>(fact(facts, "value_atom"));
+  internals.object_opcode_ = static_cast<std::uint32_t>(fact(facts, "object_opcode"));
+  internals.null_object_opcode_ = static_cast<std::uint32_t>(fact(facts, "null_object_opcode"));
+  internals.null_object_kind_ = static_cast<std::uint32_t>(fact(facts, "null_object_kind"));
+  internals.define_opcode_ = static_cast<std::uint32_t>(fact(facts, "define_opcode"));
   if (internals.random_state_ == 0) return Error{ErrorCode::kCorrupt, "the image's facts are incomplete", 0};
   return internals;
+}
+
+Result<void> Internals::guard_value(QuickJs& js, Value code) const {
+  // The last instructions: make an object, duplicate it, get a variable (of one to three bytes), put it into
+  // the object as its value, return. Code that cannot reach its end has none.
+  const auto start = word<std::uint32_t>(js, code.payload() + code_offset_);
+  const auto size = word<std::uint32_t>(js, code.payload() + code_offset_ + 4);
+  if (size < kValueBytesMax) return {};
+  const std::uint32_t put = start + size - kPutAndReturnBytes;
+  if (word<std::uint32_t>(js, put + 1) != value_atom_) return {};
+  for (std::uint32_t object = put - 3; object >= put - 5; --object) {
+    if (word<std::uint8_t>(js, object) != object_opcode_) continue;
+    // The other way to make an object takes the place of the duplication, too, which is not needed: to define a
+    // property leaves the object where it is.
+    const bool stored = js.memory().store(object, static_cast<std::uint8_t>(null_object_opcode_)) &&
+                        js.memory().store(object + 1, static_cast<std::uint8_t>(null_object_kind_)) &&
+                        js.memory().store(put, static_cast<std::uint8_t>(define_opcode_));
+    if (!stored) return Error{ErrorCode::kCorrupt, "compiled code lies outside the memory", 0};
+    return {};
+  }
+  return {};
 }
 
 Result<void> Internals::reseed(QuickJs& js) const {

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Five things that a durable session needs and QuickJS has no function for. The host reaches into the
+// Things that a durable session needs and QuickJS has no function for. The host reaches into the
 // interpreter's structures for them:
 //
 //   - a `let`, `const` or `class` of an earlier cell may be declared again;
 //   - the random generator behind Math.random starts anew after a restore;
+//   - a cell's value comes in an object that no getter, setter or `then` of Object.prototype gets to see;
 //   - errors of the engine in the driver's realm lead back to the user's;
 //   - promise jobs that are left when a cell was stopped are set aside, or they would run in the next one.
 //
@@ -33,6 +34,9 @@ class Internals {
 
   Value global_variables() const { return global_variables_; }
 
+  /// Lets compiled code hand over its value in an object without a prototype.
+  Result<void> guard_value(QuickJs& js, Value code) const;
+
   /// Fresh bytes from the kernel.
   Result<void> reseed(QuickJs& js) const;
   /// Moves the pending jobs to the list at `list`, in no time whatever their number.
@@ -43,11 +47,20 @@ class Internals {
  private:
   friend class Declarations;
 
+  Result<void> find_object_opcodes(QuickJs& js);
+  Result<void> check_guard(QuickJs& js) const;
+
   Value global_variables_;  ///< holds top-level let, const and class; made once, never replaced
   std::uint32_t random_state_ = 0;
   std::uint32_t job_list_ = 0;
-  std::uint32_t code_offset_ = 0;     ///< of the pointer to the instructions in a compiled function
-  std::uint32_t declare_opcode_ = 0;  ///< "check that this name can be declared"; a program begins with these
+  std::uint32_t code_offset_ = 0;  ///< of the pointer to the instructions in a compiled function
+  // How compiled code makes objects and gives them properties.
+  std::uint32_t value_atom_ = 0;
+  std::uint32_t object_opcode_ = 0;
+  std::uint32_t null_object_opcode_ = 0;  ///< without a prototype
+  std::uint32_t null_object_kind_ = 0;    ///< the byte after it
+  std::uint32_t define_opcode_ = 0;       ///< runs no setter, and leaves the object on the stack
+  std::uint32_t declare_opcode_ = 0;      ///< "check that this name can be declared"; a program begins with these
 };
 
 /// What the engine itself throws in the context `realm`, past every `catch`, gets the prototype of the current
