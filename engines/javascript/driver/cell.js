@@ -3,14 +3,21 @@
 // What the host calls. It evaluates the cell itself (no driver frame lies below the user's code) and comes here only
 // for what needs JavaScript: showing a value, describing an error, timers.
 
-/// The engine's JSON.stringify keeps arrays of its own, and runs the setters that user code gave to all arrays or objects
-/// for their indices. Integer keys come first.
+// The engine's JSON.stringify keeps an array of what it is in, and runs the setters that user code gave to all arrays or
+// objects for their indices.
+const usualDepth = 8;
+
+/// Looks at the indices that values of a usual depth need. To list all keys of Object.prototype would write to many
+/// pages of memory, which have to be put back after the run.
 function hasIndexSetters() {
-  return startsWithIndex(reflectOwnKeys(arrayPrototype)) || startsWithIndex(reflectOwnKeys(objectPrototype));
+  if (arrayPrototype.length !== 0) return true;
+  for (let i = 0; i < usualDepth; ++i) if (i in objectPrototype) return true;
+  return false;
 }
 
-function startsWithIndex(keys) {
-  const code = typeof keys[0] === 'string' ? stringCharCodeAt(keys[0], 0) : 0;
+/// Integer keys come first.
+function hasDeepIndexSetters() {
+  const keys = reflectOwnKeys(objectPrototype), code = typeof keys[0] === 'string' ? stringCharCodeAt(keys[0], 0) : 0;
   return code >= 0x30 && code <= 0x39;
 }
 
@@ -42,6 +49,7 @@ function valueAsJson(value) {
   try {
     return jsonStringify(value);
   } catch (error) {
+    if (hasDeepIndexSetters()) return writeJson(value, '', 0);
     if (!isErrorLike(error) || !stringIncludes(errorMessage(error), 'BigInt')) throw error;
     return jsonStringify(value, (_key, item) => (typeof item === 'bigint' ? `${item}n` : item));
   }
