@@ -77,9 +77,9 @@ class Collected {
     if (needed > typedArrayLength(this.#room)) {
       const before = this.#room;
       this.#room = new NativeUint8Array(this.#length === 0 ? needed : mathMax(needed, 2 * typedArrayLength(before)));
-      copyBytes(this.#room, 0, before, this.#length);
+      copyInPieces(this.#room, 0, before, this.#length);
     }
-    copyBytes(this.#room, this.#length, bytes, length);
+    copyInPieces(this.#room, this.#length, bytes, length);
     this.#length = needed;
   }
   get bytes() { return new NativeUint8Array(typedArrayBuffer(this.#room), 0, this.#length); }
@@ -87,7 +87,7 @@ class Collected {
 
 const copiedAtOnce = 4 * 1024 * 1024;
 
-function copyBytes(to, at, from, length) {
+function copyInPieces(to, at, from, length) {
   const buffer = typedArrayBuffer(from), offset = typedArrayByteOffset(from);
   for (let done = 0; done < length; done += copiedAtOnce) {
     typedArraySet(to, new NativeUint8Array(buffer, offset + done, mathMin(copiedAtOnce, length - done)), at + done);
