@@ -33,6 +33,15 @@ void operator delete(void* pointer) noexcept {
   std::free(pointer);
 }
 void operator delete(void* pointer, std::size_t /*size*/) noexcept { operator delete(pointer); }
+// Of std::stable_sort's buffer, for one. A sanitizer has its own, which do not go together with those above.
+void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void operator delete(void* pointer, const std::nothrow_t& /*nothrow*/) noexcept { operator delete(pointer); }
 
 namespace sw {
 
