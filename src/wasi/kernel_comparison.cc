@@ -77,7 +77,11 @@ UniqueFd KernelComparison::open_on_host(const std::string& path, std::uint64_t f
   how.flags = flags | O_CLOEXEC;
   how.mode = mode;
   how.resolve = RESOLVE_IN_ROOT;
-  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, host_.get(), path.c_str(), &how, sizeof how)));
+  // EAGAIN: somebody on this machine renamed a file while a ".." was looked up.
+  for (;;) {
+    UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, host_.get(), path.c_str(), &how, sizeof how)));
+    if (fd || errno != EAGAIN) return fd;
+  }
 }
 
 KernelComparison::Split KernelComparison::split(const std::string& path) const {
