@@ -18,6 +18,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <future>
 #include <list>
 #include <map>
@@ -111,7 +112,13 @@ struct JobEnd {
 class ObjectHost::Impl {
  public:
   Impl(storage::Storage& storage, Clock& clock, HostOptions options);
-  ~Impl() { shut_down(); }
+  ~Impl() {
+    try {
+      shut_down();
+    } catch (...) {
+      std::terminate();  // threads that still run would use what is freed
+    }
+  }
 
   void add_class(std::string class_name, ObjectClass object_class) {
     classes_.emplace(std::move(class_name), std::move(object_class));
@@ -618,7 +625,8 @@ void ObjectHost::Impl::finished(const std::shared_ptr<Resident>& resident,
   resident->running = nullptr;
   const std::shared_ptr<Life> life = resident->life;
   const auto leave = [this, envelope, outcome = std::move(outcome)](const Result<void>& open) mutable {
-    envelope->reply(open.ok() ? std::move(outcome) : open);
+    if (open.ok()) envelope->reply(std::move(outcome));
+    else envelope->reply(open);
     end_work();
   };
   if (life) {

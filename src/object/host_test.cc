@@ -241,7 +241,6 @@ Message message(std::function<Task<Result<void>>(Counter&)> body) {
 class HostTest : public testing::Test {
  protected:
   HostTest() { restart({}); }
-  ~HostTest() override { host_.reset(); }
 
   void restart(HostOptions options) {
     host_.reset();
@@ -287,7 +286,7 @@ class HostTest : public testing::Test {
   Log replies_;
   Log notices_;
   std::unique_ptr<storage::Storage> storage_;
-  std::unique_ptr<ObjectHost> host_;
+  std::unique_ptr<ObjectHost> host_;  // last, since its threads use the others until it is gone
 };
 
 TEST_F(HostTest, AnObjectIsMadeForItsFirstMessageAndRemembers) {
