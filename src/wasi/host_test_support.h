@@ -94,6 +94,10 @@ class WriteBackFixture : public HostFolderFixture {
     EXPECT_EQ(done->left, std::vector<std::string>());
     return done->refused;
   }
+  /// How a refused link is shown.
+  static std::string leads_out(const std::string& link, const std::string& target) {
+    return link + " -> " + target + ": leads out of the folder";
+  }
   /// Nothing is written for this reason, and nothing is left behind.
   void expect_nothing_written(HostFolder& folder, const std::string& reason) {
     const auto before = listing(host());

@@ -27,8 +27,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::string_view kOut = ": leads out of the folder";
-
 using WriteBackTest = WriteBackFixture;
 
 TEST_F(WriteBackTest, KeepsPermissionsAndOwnerButNoSpecialBits) {
@@ -140,7 +138,7 @@ TEST_F(WriteBackTest, DoesWithoutTheNewerSystemCalls) {
                 const auto done = loaded.write_back();
                 return done.ok() ? fmt::format("{}", fmt::join(done->refused, ",")) : done.error().message;
               }),
-              "out -> d/../.." + std::string(kOut));
+              leads_out("out", "d/../.."));
     EXPECT_EQ(get("becomes_folder/x/f"), "new");
     EXPECT_EQ(get("becomes_file"), "new");
     EXPECT_EQ(get("l"), "new");
