@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -59,6 +61,14 @@ class FolderLock {
     }
     return FolderLock(folder);
   }
+  /// For who only looks: nothing if a write-back is under way.
+  static std::optional<FolderLock> try_to_share(int folder) {
+    while (::flock(folder, LOCK_SH | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return std::nullopt;
+      if (errno != EINTR) break;  // a file system without locks
+    }
+    return FolderLock(folder);
+  }
   FolderLock(FolderLock&& other) noexcept : folder_(std::exchange(other.folder_, -1)) {}
   FolderLock& operator=(FolderLock&&) = delete;
   ~FolderLock() {
@@ -81,12 +91,20 @@ class Loader {
       const auto parent = folders_.find(parent_path(path));
       if (parent == folders_.end()) continue;  // left out, and so is this
       SW_TRY(const bool loaded, load_entry(path, entry, *parent->second));
-      if (!loaded) skipped_.push_back(shown(path));
+      if (loaded) continue;
+      (is_temporary_name(name_of(path)) ? temporary_ : skipped_).push_back(path);
     }
     return {};
   }
 
-  std::vector<std::string>& skipped() { return skipped_; }
+  /// What was left out, ready to be shown.
+  std::vector<std::string> skipped() const {
+    std::vector<std::string> paths = skipped_;
+    if (!temporary_.empty()) add_leftovers(paths);
+    std::vector<std::string> lines;
+    std::transform(paths.begin(), paths.end(), std::back_inserter(lines), shown);
+    return lines;
+  }
 
  private:
   Error refused(Errno error, const std::string& path) const;
@@ -94,12 +112,14 @@ class Loader {
   Result<bool> load_directory(const std::string& path, const HostEntry& entry, Node& to);
   Result<bool> load_file(const std::string& path, HostEntry& entry, Node& to);
   Result<bool> load_link(const std::string& path, const HostEntry& entry, Node& to);
+  void add_leftovers(std::vector<std::string>& paths) const;
 
   int folder_;
   Tree& tree_;
   std::uint64_t now_ns_;
   std::map<std::string, Node*> folders_;
   std::vector<std::string> skipped_;
+  std::vector<std::string> temporary_;  // of a write-back that is under way, or was killed
 };
 
 /// Why the tree does not take it.
@@ -157,6 +177,18 @@ Result<bool> Loader::load_link(const std::string& path, const HostEntry& entry, 
   return true;
 }
 
+/// While a write-back is under way, nobody can tell its files from what one that was killed has left: then none is
+/// named.
+void Loader::add_leftovers(std::vector<std::string>& paths) const {
+  const auto lock = FolderLock::try_to_share(folder_);
+  if (!lock) return;
+  for (const std::string& path : temporary_) {
+    const UniqueFd parent = open_beneath(folder_, parent_path(path), O_PATH | O_DIRECTORY);
+    HostEntry entry;
+    if (parent && look_at(parent.get(), name_of(path), entry)) paths.push_back(path);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> copy_host_folder(const std::filesystem::path& host, Tree& tree, Node& directory,
@@ -165,7 +197,7 @@ Result<std::vector<std::string>> copy_host_folder(const std::filesystem::path& h
   SW_TRY(HostEntries entries, scan_host_folder(folder.get()));
   Loader loader(folder.get(), tree, directory, now_ns);
   SW_CHECK_OK(loader.load(entries));
-  return std::move(loader.skipped());
+  return loader.skipped();
 }
 
 Result<HostFolder> HostFolder::load(const std::filesystem::path& host, const TreeLimits& limits,
@@ -176,7 +208,7 @@ Result<HostFolder> HostFolder::load(const std::filesystem::path& host, const Tre
   SW_TRY(folder.loaded_, scan_host_folder(folder.folder_.get()));
   Loader loader(folder.folder_.get(), *folder.tree_, folder.tree_->root(), now_ns);
   SW_CHECK_OK(loader.load(folder.loaded_));
-  folder.skipped_ = std::move(loader.skipped());
+  folder.skipped_ = loader.skipped();
   folder.known_ = TreeState::of(*folder.tree_);
   return folder;
 }

@@ -21,8 +21,8 @@ namespace sw::wasi {
 
 /// Copies files, folders, links and modification times below `host` into `directory`. Returns the paths it left
 /// out, ready to be shown: sockets, devices, what cannot be read, names that are not UTF-8, files that changed
-/// into something else meanwhile, and what a write-back that was killed has left. Errors: kLimitExceeded past the
-/// tree's limits.
+/// into something else meanwhile, and what a write-back that was killed has left, unless another one is under way.
+/// Errors: kLimitExceeded past the tree's limits.
 Result<std::vector<std::string>> copy_host_folder(const std::filesystem::path& host, Tree& tree, Node& directory,
                                                   std::uint64_t now_ns);
 

@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 using WriteBackTest = WriteBackFixture;
 
@@ -86,6 +87,29 @@ TEST_F(WriteBackTest, WritesNothingWhenTheDiskIsFull) {
             }),
             "write d/e/large: File too large");
   EXPECT_EQ(listing(host()), before);
+}
+
+TEST_F(WriteBackTest, ItsFilesAreNamedOnlyWhenItWasKilled) {
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    // Stops within the first write that passes the limit.
+    const rlimit limit{.rlim_cur = 50'000, .rlim_max = 50'000};
+    std::signal(SIGXFSZ, [](int) { std::raise(SIGSTOP); });
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(1);
+    HostFolder loaded = load();
+    if (write("/workspace/large", std::string(100'000, 'x')) == Errno::kSuccess) (void)loaded.write_back();
+    ::_exit(0);
+  }
+  int ended = 0;
+  ASSERT_EQ(::waitpid(writer, &ended, WUNTRACED), writer);
+  ASSERT_TRUE(WIFSTOPPED(ended));
+  const auto left = listing(host());
+  EXPECT_THAT(left, SizeIs(1));
+  EXPECT_THAT(load().skipped(), IsEmpty());
+  ASSERT_EQ(::kill(writer, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(writer, &ended, 0), writer);
+  EXPECT_EQ(listing(host()), left);
+  EXPECT_THAT(load().skipped(), ElementsAre(left.begin()->first));
 }
 
 TEST_F(WriteBackTest, UndoesWhatItDidBeforeAStepFails) {
