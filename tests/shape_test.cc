@@ -165,6 +165,7 @@ TEST_P(Shape, WhatCatchesTheStopIsEndedByForceAndTheNextRunIsGood) {
   const Outcome outcome = run(code_.swallow, limits);
   EXPECT_EQ(ending_name(outcome.ending), ending_name(Ending::kTimeLimit));
   EXPECT_EQ(outcome.usage.pages_written, 0u) << "the instance was kept";
+  EXPECT_TRUE(outcome.cut_off);
   EXPECT_EQ(value_of(run(code_.sleep)), "7");
 }
 

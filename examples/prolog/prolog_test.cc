@@ -77,7 +77,9 @@ TEST_F(PrologTest, KeepsTheEngineContract) {
               "?- working_directory(D, D).", "D = \"/workspace/conformance/\""},
       .files =
           sw::testing::FilesProgram{
-              "?- open('/workspace/conformance.txt', write, S), write(S, content), close(S)."},
+              .write = "?- open('/workspace/conformance.txt', write, S), write(S, content), close(S).",
+              .fail =
+                  "?- open('/workspace/conformance.txt', write, S), write(S, failed), close(S), throw(broken)."},
       .open_file = sw::testing::DefineAndUse{"?- open('/workspace/open.txt', write, _, [alias(log)]).",
                                              "?- write(log, x).", "true"},
       .random = "?- random(X)."};

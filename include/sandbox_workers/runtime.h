@@ -9,5 +9,6 @@
 #include "sandbox_workers/interpreter/interpreter_worker.h"
 #include "sandbox_workers/runtime/answers.h"
 #include "sandbox_workers/runtime/http.h"
+#include "sandbox_workers/runtime/profile.h"
 #include "sandbox_workers/runtime/protocol.h"
 #include "sandbox_workers/runtime/worker.h"

@@ -31,6 +31,7 @@ Outcome engine_error_outcome(const Error& error) {
                              .message = std::move(message),
                              .traceback = {},
                              .line_number = {}};
+  outcome.cut_off = true;
   return outcome;
 }
 

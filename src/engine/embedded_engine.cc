@@ -117,9 +117,10 @@ Result<std::unique_ptr<Session>> EmbeddedEngine::take_idle() {
 Result<Outcome> EmbeddedEngine::run(const RunRequest& request, wasi::OutputSink& output) {
   SW_TRY(auto session, take_idle());
   auto outcome = session->execute(request, output);
-  if (auto stopped = session->finish(); stopped && outcome.ok() && !outcome->error) {
+  if (auto stopped = session->finish(); stopped && outcome.ok()) {
+    outcome->cut_off = stopped->cut_off;
     stopped->usage = outcome->usage;
-    outcome = *std::move(stopped);
+    if (!outcome->error) outcome = *std::move(stopped);
   } else if (const auto status = session->guest().exit_status(); status && outcome.ok() && !outcome->error) {
     outcome->ending = Ending::kExited;
     outcome->exit_code = status;

@@ -141,6 +141,7 @@ Result<SessionOutcome> Session::execute(const RunRequest& request, wasi::OutputS
   leave_to_finish(outcome.usage);
   outcome.usage.memory_bytes = instance_->memory().size();
   outcome.usage.output_truncated = guest_->wasi().output_truncated();
+  outcome.cut_off = invalid() && outcome.ending != Ending::kExited;
   return outcome;
 }
 
@@ -214,7 +215,9 @@ std::optional<Outcome> Session::finish() {
   (void)guest_->finish();
   const StopReason stop = watch.finish();
   if (stop == StopReason::kNone) return std::nullopt;
-  return limit_outcome(ending_of(stop), stop_message(stop, limits_) + " by exit handlers");
+  Outcome outcome = limit_outcome(ending_of(stop), stop_message(stop, limits_) + " by exit handlers");
+  outcome.cut_off = invalid();
+  return outcome;
 }
 
 bool Session::can_snapshot() const { return !invalid() && instance_->reason_not_at_rest().empty(); }

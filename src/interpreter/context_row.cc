@@ -36,6 +36,7 @@ Bytes encode(const ContextRow& row) {
   if (row.before) {
     json::object before = {{"cwd", row.before->cwd}};
     put_saved(before, row.before->saved_execution);
+    if (row.before->rolled_back) before["rolledBack"] = true;
     object["before"] = std::move(before);
   }
   const std::string text = json::serialize(object);
@@ -60,7 +61,8 @@ Result<ContextRow> decode_context_row(BytesView bytes) {
     if (const json::value* before = object.if_contains("before")) {
       const json::object& fields = before->as_object();
       row.before = ContextRow::Before{.cwd = json::value_to<std::string>(fields.at("cwd")),
-                                      .saved_execution = saved_of(fields)};
+                                      .saved_execution = saved_of(fields),
+                                      .rolled_back = fields.contains("rolledBack")};
     }
     return row;
   } catch (const std::exception& problem) {

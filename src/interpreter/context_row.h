@@ -26,6 +26,8 @@ struct ContextRow {
   struct Before {
     std::string cwd;
     std::optional<std::uint64_t> saved_execution;
+    /// The run was rolled back on request: it left no memory, and what is saved is that of the run before it.
+    bool rolled_back = false;
   };
   std::optional<Before> before;
 

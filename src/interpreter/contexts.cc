@@ -214,7 +214,7 @@ Result<void> Contexts::write(std::string_view id, const ContextRow& row) { retur
 
 Result<bool> Contexts::take_back(std::string_view id, ContextRow& row) {
   if (!row.before || row.executions == 0) return false;
-  const bool memory_went_on = row.saved_execution == row.executions;
+  const bool memory_went_on = row.saved_execution == row.executions && !row.before->rolled_back;
   ContextRow earlier = row;
   --earlier.executions;
   earlier.cwd = row.before->cwd;

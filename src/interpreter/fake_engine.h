@@ -6,10 +6,13 @@
 // always the counter.
 //
 //   inc        adds 1                          chdir      {cwd}
-//   read                                       write      {path, content, thenError?}
+//   read                                       write      {path, content}
 //   error      adds 1, then an error           limit      adds 1, then a limit; the instance goes on
 //   invalidate adds 1, and the instance ends   hold, let_go   whether a snapshot would hold everything
-//   fault      the engine itself fails         wait       until it is cancelled
+//   exit       adds 1, then exits with 3       wait       until it is cancelled
+//   fault      the engine itself fails
+//
+// Any of them may have `then`, the op to go on with. The traceback of an error is the cell's name.
 
 #include <atomic>
 #include <boost/json.hpp>
@@ -51,27 +54,11 @@ class FakeSession final : public engine::SessionInstance {
     const boost::json::value code = boost::json::parse(request.code);
     const boost::json::object& op = code.as_object();
     const auto text = [&](const char* name) { return boost::json::value_to<std::string>(op.at(name)); };
-    const std::string what = text("op");
     engine::SessionOutcome outcome;
-    if (what == "fault") return Error{ErrorCode::kInternal, "unknown op", 0};
-    if (what == "inc" || what == "error" || what == "limit" || what == "invalidate") count(1);
-    if (what == "hold" || what == "let_go") held_ = what == "hold";
-    if (what == "invalidate") invalid_ = true;
-    if (what == "chdir") cwd_ = text("cwd");
-    if (what == "print") (void)output.write(wasi::Stream::kStdout, as_bytes(text("text")));
-    if (what == "write") {
-      const wasi::Errno written = files_.write_file(text("path"), as_bytes(text("content")));
-      if (written != wasi::Errno::kSuccess) outcome.error = error(std::string(wasi::errno_name(written)));
-      if (op.contains("thenError")) outcome.error = error("EngineError");
-    }
-    if (what == "wait") {
-      ++waiting();
-      while (!request.cancel.stop_requested()) std::this_thread::yield();
-      outcome.ending = engine::Ending::kCancelled;
-      outcome.error = error(engine::kExecutionLimitError);
-    }
-    if (what == "error" || what == "invalidate") outcome.error = error("EngineError");
-    if (what == "limit") outcome.error = error(engine::kExecutionLimitError);
+    perform(text("op"), op, request, output, outcome);
+    if (op.contains("then")) perform(text("then"), op, request, output, outcome);
+    if (failed_) return Error{ErrorCode::kInternal, "unknown op", 0};
+    if (outcome.error) outcome.error->traceback = {request.file_name};
     outcome.value = engine::Value{.text = std::to_string(count(0))};
     outcome.cwd = cwd_;
     return outcome;
@@ -84,6 +71,33 @@ class FakeSession final : public engine::SessionInstance {
   }
 
  private:
+  void perform(const std::string& what, const boost::json::object& op, const engine::RunRequest& request,
+               wasi::OutputSink& output, engine::SessionOutcome& outcome) {
+    const auto text = [&](const char* name) { return boost::json::value_to<std::string>(op.at(name)); };
+    if (what == "inc" || what == "error" || what == "limit" || what == "invalidate" || what == "exit") count(1);
+    if (what == "fault") failed_ = true;
+    if (what == "hold" || what == "let_go") held_ = what == "hold";
+    if (what == "invalidate") invalid_ = true;
+    if (what == "chdir") cwd_ = text("cwd");
+    if (what == "print") (void)output.write(wasi::Stream::kStdout, as_bytes(text("text")));
+    if (what == "write") {
+      const wasi::Errno written = files_.write_file(text("path"), as_bytes(text("content")));
+      if (written != wasi::Errno::kSuccess) outcome.error = error(std::string(wasi::errno_name(written)));
+    }
+    if (what == "wait") {
+      ++waiting();
+      while (!request.cancel.stop_requested()) std::this_thread::yield();
+      outcome.ending = engine::Ending::kCancelled;
+      outcome.error = error(engine::kExecutionLimitError);
+    }
+    if (what == "error" || what == "invalidate") outcome.error = error("EngineError");
+    if (what == "limit") outcome.error = error(engine::kExecutionLimitError);
+    if (what == "exit") {
+      outcome.ending = engine::Ending::kExited;
+      outcome.exit_code = 3;
+    }
+  }
+
   static engine::GuestError error(std::string name) {
     return {.name = std::move(name), .message = "asked for", .traceback = {}, .line_number = {}};
   }
@@ -100,6 +114,7 @@ class FakeSession final : public engine::SessionInstance {
   Bytes memory_;
   bool invalid_ = false;
   bool held_ = false;
+  bool failed_ = false;
   wasi::SystemClocks clocks_;
   wasi::FileSystem files_;
 };

@@ -24,6 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 using runtime::ContextState;
 using runtime::ExecuteResponse;
 using ::testing::AnyOf;
@@ -38,10 +39,12 @@ struct Programs {
   std::string loop;      ///< adds 1 to n and loops for ever
   std::string ends;      ///< adds 1 to n and does not react to being asked to stop
   std::string random;
-  std::string write_fail;  ///< changes a and makes b, then raises an error
   std::string cwd;
   std::string open_tmp;   ///< writes "one " to a file in /tmp and leaves it open
   std::string write_tmp;  ///< writes "two" to it and closes it; the value is what it holds
+  std::string log_one;    ///< opens /workspace/log and writes "one\n"
+  std::string log_two;    ///< writes "two\n" to it
+  std::string log_three;  ///< writes "three\n" to it
 };
 
 const std::map<std::string, Programs>& programs() {
@@ -54,10 +57,12 @@ const std::map<std::string, Programs>& programs() {
         .ends = "n += 1\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass",
         .random = "import random, uuid, secrets, numpy as np\n"
                   "str((random.random(), uuid.uuid4(), secrets.token_hex(4), np.random.rand()))",
-        .write_fail = "open('/workspace/a', 'w').write('changed'); open('/workspace/b', 'w').write('new'); 1 / 0",
         .cwd = "import os; print(os.getcwd())",
         .open_tmp = "f = open('/tmp/f', 'w'); f.write('one ')",
-        .write_tmp = "f.write('two'); f.close(); print(open('/tmp/f').read())"}},
+        .write_tmp = "f.write('two'); f.close(); print(open('/tmp/f').read())",
+        .log_one = "log = open('/workspace/log', 'w'); log.write('one\\n'); log.flush()",
+        .log_two = "log.write('two\\n'); log.flush()\n",
+        .log_three = "log.write('three\\n'); log.flush()"}},
       {"javascript",
        {.one = "let n = 1; undefined",
         .add = "n += 1",
@@ -65,11 +70,12 @@ const std::map<std::string, Programs>& programs() {
         .loop = "n += 1; for (;;);",
         .ends = "n += 1; const a = new Uint8Array(64e6); for (;;) a.fill(1).sort()",
         .random = "Math.random() + crypto.randomUUID()",
-        .write_fail =
-            "fs.writeFileSync('/workspace/a', 'changed'); fs.writeFileSync('/workspace/b', 'new'); null.x",
         .cwd = "console.log(process.cwd())",
         .open_tmp = "const f = fs.openSync('/tmp/f', 'w'); fs.writeSync(f, 'one ')",
-        .write_tmp = "fs.writeSync(f, 'two'); fs.closeSync(f); console.log(fs.readFileSync('/tmp/f', 'utf8'))"}},
+        .write_tmp = "fs.writeSync(f, 'two'); fs.closeSync(f); console.log(fs.readFileSync('/tmp/f', 'utf8'))",
+        .log_one = "let log = fs.openSync('/workspace/log', 'w'); fs.writeSync(log, 'one\\n')",
+        .log_two = "fs.writeSync(log, 'two\\n');\n",
+        .log_three = "fs.writeSync(log, 'three\\n')"}},
       {"perl",
        {.one = "my $n = 1; undef",
         .add = "$n += 1",
@@ -77,11 +83,13 @@ const std::map<std::string, Programs>& programs() {
         .loop = "$n += 1; 1 while 1",
         .ends = "$n += 1; while (1) { eval { 1 while 1 } }",
         .random = "rand()",
-        .write_fail = "for my $name (qw(a b)) { open(my $out, '>', \"/workspace/$name\") or die; print $out 'x'; "
-                      "close $out } die 'x'",
         .cwd = "use Cwd; print getcwd(), \"\\n\"",
         .open_tmp = "open(our $f, '>', '/tmp/f') or die $!; print $f 'one '; undef",
-        .write_tmp = "print $f 'two'; close $f; open(my $in, '<', '/tmp/f'); print scalar(<$in>), \"\\n\""}},
+        .write_tmp = "print $f 'two'; close $f; open(my $in, '<', '/tmp/f'); print scalar(<$in>), \"\\n\"",
+        .log_one = "use IO::Handle; open(our $log, '>', '/workspace/log') or die $!; $log->autoflush(1); "
+                   "print $log \"one\\n\"; undef",
+        .log_two = "print $log \"two\\n\";\n",
+        .log_three = "print $log \"three\\n\"; undef"}},
       {"ruby",
        {.one = "n = 1; nil",
         .add = "n += 1",
@@ -89,10 +97,12 @@ const std::map<std::string, Programs>& programs() {
         .loop = "n += 1; loop { }",
         .ends = "n += 1; begin; loop { }; rescue Exception; retry; end",
         .random = "require 'securerandom'; [rand, SecureRandom.hex(4), Random.new.rand].to_s",
-        .write_fail = "%w[a b].each { |name| File.write(\"/workspace/#{name}\", 'x') }; raise 'x'",
         .cwd = "puts Dir.pwd",
         .open_tmp = "f = File.open('/tmp/f', 'w'); f.write('one '); nil",
-        .write_tmp = "f.write('two'); f.close; puts File.read('/tmp/f')"}},
+        .write_tmp = "f.write('two'); f.close; puts File.read('/tmp/f')",
+        .log_one = "log = File.open('/workspace/log', 'w'); log.sync = true; log.puts('one'); nil",
+        .log_two = "log.puts('two')\n",
+        .log_three = "log.puts('three')"}},
   };
   return all;
 }
@@ -130,6 +140,7 @@ class LanguagesTest : public ::testing::TestWithParam<std::string> {
     if (response.outcome.error) return response.outcome.error->name + ": " + response.outcome.error->message;
     return response.outcome.value ? response.outcome.value->text : "";
   }
+  std::string log() { return files_.read("log", FileEncoding::kUtf8)->content; }
   std::string printed(const std::string& code) {
     const ExecuteResponse response = run(code);
     return response.outcome.error ? response.outcome.error->message : worker_->printed.out;
@@ -164,44 +175,60 @@ TEST_P(LanguagesTest, ASmallStepWritesKilobytes) {
   for (int i = 0; i < 5; ++i) EXPECT_LT(run(code_.add).snapshot_bytes_written, bytes_max.at(GetParam()));
 }
 
-TEST_P(LanguagesTest, AnErrorKeepsMemoryAndPutsFilesBack) {
-  ASSERT_TRUE(files_.write("a", "before", FileEncoding::kUtf8, 1).ok());
-  run(code_.one);
-  EXPECT_TRUE(run(code_.add_fail).outcome.error);
-  const auto failed = run(code_.write_fail);
-  EXPECT_TRUE(failed.outcome.error);
-  EXPECT_THAT(failed.workspace.files, IsEmpty());
-  EXPECT_EQ(files_.read("a", FileEncoding::kUtf8)->content, "before");
-  EXPECT_FALSE(files_.exists("b"));
-  restart();
-  EXPECT_EQ(value(code_.add), "3");
+TEST_P(LanguagesTest, AnErrorKeepsMemoryAndFilesUnlessAskedOtherwise) {
+  struct Case {
+    runtime::AfterError after_error;
+    std::string log;
+    const char* n;
+  };
+  using enum runtime::AfterError;
+  for (const Case& expected : {Case{kKeep, "one\ntwo\nthree\n", "3"}, Case{kRollback, "one\nthree\n", "2"},
+                               Case{kFilesBack, "one\n\0\0\0\0three\n"s, "3"}}) {
+    for (const bool goes_on_elsewhere : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(expected.after_error), goes_on_elsewhere));
+      create("log");
+      run(code_.one, "log");
+      run(code_.log_one, "log");
+      worker_->after_error = expected.after_error;
+      EXPECT_TRUE(run(code_.log_two + code_.add_fail, "log").outcome.error);
+      if (goes_on_elsewhere) restart();
+      EXPECT_FALSE(run(code_.log_three, "log").outcome.error);
+      EXPECT_EQ(log(), expected.log);
+      EXPECT_EQ(value(code_.add, "log"), expected.n);
+      ASSERT_EQ(worker_->request("DELETE", "/contexts/log").status, 200);
+    }
+  }
 }
 
-TEST_P(LanguagesTest, ASoftLimitKeepsTheInstanceAndIsToldAfterARestart) {
+TEST_P(LanguagesTest, ASoftLimitIsSavedWithItsFiles) {
   run(code_.one);
-  const auto limited = run_for(code_.loop, 50ms, 30s);
+  run(code_.log_one);
+  const auto limited = run_for(code_.log_two + code_.loop, 50ms, 30s);
   EXPECT_EQ(limited.outcome.error->name, engine::kExecutionLimitError);
-  EXPECT_FALSE(limited.snapshot_ms);
-  EXPECT_TRUE(limited.snapshot->stale);
+  EXPECT_TRUE(limited.snapshot_ms);
+  EXPECT_FALSE(limited.snapshot->stale);
   restart();
-  const auto restored = run(code_.add);
-  EXPECT_EQ(restored.outcome.value->text, "2") << "the limited run's own change is lost";
+  const auto restored = run(code_.log_three);
   EXPECT_EQ(restored.state, ContextState::kRestored);
-  EXPECT_THAT(restored.note, HasSubstr("run 1"));
+  EXPECT_THAT(restored.note, IsEmpty());
+  EXPECT_EQ(log(), "one\ntwo\nthree\n");
+  EXPECT_EQ(value(code_.add), "3");
   EXPECT_EQ(run_for(code_.loop, 50ms, 30s).state, ContextState::kLive);
-  EXPECT_EQ(value(code_.add), "4") << "it is not lost while the instance lives";
+  EXPECT_EQ(value(code_.add), "5");
 }
 
 TEST_P(LanguagesTest, AnInstanceThatEndedIsDroppedAndItsContextGoesOnFromWhatIsSaved) {
   run(code_.one);
-  const auto ended = run_for(code_.ends, 500ms, 50ms);
+  run(code_.log_one);
+  const auto ended = run_for(code_.log_two + code_.ends, 500ms, 50ms);
   ASSERT_TRUE(ended.outcome.error);
   EXPECT_FALSE(ended.snapshot_ms);
   EXPECT_TRUE(ended.snapshot->stale);
-  const auto restored = run(code_.add);
+  const auto restored = run(code_.log_three);
   EXPECT_EQ(restored.state, ContextState::kRestored);
   EXPECT_THAT(restored.note, HasSubstr("stale"));
-  EXPECT_EQ(restored.outcome.value->text, "2");
+  EXPECT_EQ(log(), "one\nthree\n");
+  EXPECT_EQ(value(code_.add), "2");
 }
 
 TEST_P(LanguagesTest, ContextsAreApartAndForksGoTheirOwnWay) {

@@ -20,9 +20,8 @@ using runtime::ExecuteResponse;
 
 namespace {
 
-bool is_limit(engine::Ending ending) {
-  using engine::Ending;
-  return ending == Ending::kTimeLimit || ending == Ending::kCancelled || ending == Ending::kResultLimit;
+bool is_error(engine::Ending ending) {
+  return ending != engine::Ending::kCompleted && ending != engine::Ending::kExited;
 }
 
 /// An engine's author may say how a run ended by the error alone.
@@ -86,6 +85,7 @@ struct InterpreterServer::Run {
   ContextRow row = {};
   std::unique_ptr<Resident> resident = {};
   wasi::TreeState files_before = {};
+  bool files_are_back = false;
   ExecuteResponse response = {};
 };
 
@@ -256,7 +256,7 @@ InterpreterServer::Refusal InterpreterServer::ensure_instance(Run& run) {
   if (!engine_->has_sessions()) return runtime::internal_error("This engine has no session support");
   if (!contexts_->has_memory(id)) {
     return boot(run, run.row.executions == 0 ? std::string(runtime::kNewContextNote)
-                                             : "no run of the context could be saved");
+                                             : "no run of the context is saved, so it begins anew");
   }
   const auto version = contexts_->newest(id);
   if (!version.ok()) return runtime::error_body(version.error());
@@ -293,13 +293,44 @@ void InterpreterServer::execute(Run& run) {
     result.cwd.clear();
   }
   if (run.resident && run.resident->session->invalid()) run.resident.reset();
+  conclude(run);
+}
 
+/// Decides what is kept of a run: the table in the header.
+void InterpreterServer::conclude(Run& run) {
+  const engine::Outcome& result = run.response.outcome;
   ContextRow& row = run.row;
   row.before = ContextRow::Before{.cwd = row.cwd, .saved_execution = row.saved_execution};
   ++row.executions;
   row.last_used_ms = contexts_->now_ms();
-  if (!result.cwd.empty()) row.cwd = result.cwd;
-  if (result.error) put_files_back(run);
+  const auto after_error = is_error(result.ending) ? run.args.after_error : runtime::AfterError::kKeep;
+  if (!run.resident) {
+    put_files_back(run);
+    add(run.response.note, "the memory of this run was not saved, and its files were put back");
+  } else if (after_error == runtime::AfterError::kRollback) {
+    roll_back(run);
+  } else {
+    if (!result.cwd.empty()) row.cwd = result.cwd;
+    if (after_error == runtime::AfterError::kFilesBack) put_files_back(run);
+  }
+}
+
+void InterpreterServer::roll_back(Run& run) {
+  ContextRow& row = run.row;
+  run.resident.reset();  // the next run begins from what is saved
+  put_files_back(run);
+  if (!contexts_->has_memory(run.args.context_id)) {
+    add(run.response.note, "rolled back: no run of the context is saved, so the next one begins anew");
+  } else if (row.saved_execution == row.executions - 1) {
+    row.saved_execution = row.executions;
+    row.before->rolled_back = true;
+    add(run.response.note, "rolled back: memory and files are as before this run");
+  } else {
+    add(run.response.note,
+        fmt::format("rolled back: files are as before this run, but the memory is that of run {}, "
+                    "the last one that was saved",
+                    row.saved_execution.value_or(0)));
+  }
 }
 
 void InterpreterServer::put_files_back(Run& run) {
@@ -309,16 +340,17 @@ void InterpreterServer::put_files_back(Run& run) {
   // If it cannot be (limits were lowered meanwhile), the next manifest says what is missing.
   (void)run.files_before.restore(tree, contexts_->now_ns());
   tree.set_disabled(disabled);
+  run.files_are_back = true;
 }
 
 /// Stores what the run did; its memory too, if the rules say so.
 InterpreterServer::Refusal InterpreterServer::store(Run& run) {
-  if (run.resident && run.resident->session->can_snapshot() && !is_limit(run.response.outcome.ending)) {
-    return save(run);
+  if (run.resident && run.resident->session->can_snapshot()) return save(run);
+  if (run.resident) {
+    // How much it holds is known exactly only when it is saved.
+    if (run.resident->bytes == 0) run.resident->bytes = run.response.outcome.usage.memory_bytes;
+    add(run.response.note, "the memory of this run was not saved");
   }
-  // How much it holds is known exactly only when it is saved.
-  if (run.resident && run.resident->bytes == 0) run.resident->bytes = run.response.outcome.usage.memory_bytes;
-  add(run.response.note, "the memory of this run was not saved");
   const auto written = contexts_->write(run.args.context_id, run.row);
   if (written.ok()) return std::nullopt;
   run.resident.reset();  // its memory is of a run that nobody will hear of
@@ -366,8 +398,8 @@ Answer<ExecuteResponse> InterpreterServer::answer(Run& run) {
     if (!snapshot.ok()) return runtime::error_body(snapshot.error());
     response.snapshot = *std::move(snapshot);
   }
-  response.workspace = response.outcome.error ? workspace_diff(run.files_before, run.files_before)
-                                              : mirror_->changes_since(run.files_before);
+  response.workspace = run.files_are_back ? workspace_diff(run.files_before, run.files_before)
+                                          : mirror_->changes_since(run.files_before);
   return std::move(response);
 }
 

@@ -7,15 +7,18 @@
 // a run, the memory is there already (live), comes from storage (restored), or is the image's (fresh), and the
 // answer says which.
 //
-//   how the run ended                  instance kept   memory saved   files
-//   well, exit                         yes             yes            as the run left them
-//   error of the code                  yes             yes            put back
-//   state that cannot be saved         yes             no: stale      as the run left them, or put back
-//   at a limit, and can go on          yes             no: stale      put back
-//   trap, _exit, stopped by force      no              no: stale      put back
-//   a fault of the engine              no              no: stale      put back
+//   how the run ended                                     instance kept   memory saved   files
+//   completed, exit, error of the code, soft stop         yes             yes            as the run left them
+//   any of these, with state that cannot be saved         yes             no: stale      as the run left them
+//   trap, _exit, stopped by force, fault of the engine    no              no: stale      put back
 //
-// Stale: the saved memory is that of an earlier run, and who restores it goes on from there.
+// A soft stop is one at a limit, or by the caller, after which the instance can go on. Stale: the saved memory is
+// that of an earlier run, and who restores it goes on from there.
+//
+// Files and memory move together: whatever keeps the memory of a run keeps its files, and whatever throws the
+// memory away puts the files back. Two values of runtime::AfterError change what follows an error: with kRollback
+// the instance is dropped, the files are put back and the saved memory stands, so nothing is stale; with
+// kFilesBack the files are put back under the memory, which is kept and saved.
 
 #include <cstdint>
 #include <memory>
@@ -77,6 +80,8 @@ class InterpreterServer {
   Refusal boot(Run& run, std::string note);
   Refusal restore(Run& run, const snapshot::VersionInfo& version);
   void execute(Run& run);
+  void conclude(Run& run);
+  void roll_back(Run& run);
   void put_files_back(Run& run);
   Refusal store(Run& run);
   Refusal save(Run& run);

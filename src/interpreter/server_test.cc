@@ -17,6 +17,7 @@
 namespace sw::interpreter {
 namespace {
 
+using runtime::AfterError;
 using runtime::ContextState;
 using runtime::ErrorBody;
 using runtime::ExecuteResponse;
@@ -28,13 +29,17 @@ using ::testing::UnorderedElementsAre;
 constexpr char kInc[] = R"({"op":"inc"})";
 constexpr char kRead[] = R"({"op":"read"})";
 constexpr char kError[] = R"({"op":"error"})";
-constexpr char kLimit[] = R"({"op":"limit"})";
 constexpr char kInvalidate[] = R"({"op":"invalidate"})";
 constexpr char kFault[] = R"({"op":"fault"})";
 constexpr char kHold[] = R"({"op":"hold"})";
 constexpr char kLetGo[] = R"({"op":"let_go"})";
 constexpr char kWriteA[] = R"({"op":"write","path":"/workspace/a","content":"new"})";
-constexpr char kWriteAFail[] = R"({"op":"write","path":"/workspace/a","content":"bad","thenError":true})";
+constexpr char kWriteAFail[] = R"({"op":"write","path":"/workspace/a","content":"bad","then":"error"})";
+
+/// Writes "new" to the file a, then does something else.
+std::string write_a_then(const std::string& op) {
+  return R"({"op":"write","path":"/workspace/a","content":"new","then":")" + op + "\"}";
+}
 
 class ServerTest : public ::testing::Test {
  protected:
@@ -87,6 +92,15 @@ class ServerTest : public ::testing::Test {
     runtime::ExecuteArgs args;
     args.context_id = id;
     return take(ask(code, args));
+  }
+  ExecuteResponse run(const std::string& code, AfterError after_error) {
+    runtime::ExecuteArgs args;
+    args.after_error = after_error;
+    return take(ask(code, args));
+  }
+  std::string file_a() {
+    const auto file = sandbox_.read("a", FileEncoding::kUtf8);
+    return file.ok() ? file->content : "none";
   }
   /// The Sandbox says how many runs it knows of.
   ExecuteResponse run_known(const std::string& code, std::uint64_t known) {
@@ -227,12 +241,12 @@ TEST_F(ServerTest, AnotherProcessGoesOn) {
 TEST_F(ServerTest, AnotherBuildBeginsFreshAndKeepsTheOldMemoryUntilItHasItsOwn) {
   EXPECT_EQ(value(run(kInc)), "1");
   restart("build-2");
-  const auto limited = run(kLimit);
-  EXPECT_EQ(value(limited), "1");
-  EXPECT_EQ(limited.state, ContextState::kFresh);
-  EXPECT_THAT(limited.note, HasSubstr("another build (build-1)"));
-  EXPECT_EQ(limited.snapshot->build, "build-1");
-  EXPECT_TRUE(limited.snapshot->stale);
+  const auto ended = run(kInvalidate);
+  EXPECT_EQ(value(ended), "1");
+  EXPECT_EQ(ended.state, ContextState::kFresh);
+  EXPECT_THAT(ended.note, HasSubstr("another build (build-1)"));
+  EXPECT_EQ(ended.snapshot->build, "build-1");
+  EXPECT_TRUE(ended.snapshot->stale);
 
   restart("build-1");
   EXPECT_EQ(value(run(kInc)), "2") << "the old build finds its memory";
@@ -245,35 +259,130 @@ TEST_F(ServerTest, AnotherBuildBeginsFreshAndKeepsTheOldMemoryUntilItHasItsOwn) 
   EXPECT_EQ(replaced.executions, 5u);
 }
 
-TEST_F(ServerTest, AGuestErrorKeepsMemoryAndPutsFilesBack) {
-  run(kWriteA);
-  const auto failed = run(kWriteAFail);
-  EXPECT_THAT(failed.workspace.files, IsEmpty());
-  EXPECT_THAT(failed.workspace.deleted, IsEmpty());
-  EXPECT_EQ(sandbox_.read("a", FileEncoding::kUtf8)->content, "new");
-  EXPECT_TRUE(failed.snapshot_ms);
-  EXPECT_EQ(value(run(kError)), "1");
-  restart();
-  EXPECT_EQ(value(run(kInc)), "2");
-  EXPECT_THAT(asked_, ElementsAre(ElementsAre("/workspace/a"))) << "only the restarted mirror lacks it";
+// --- what is kept, by how the run ended and what was asked for
+
+struct Fate {
+  const char* op;  ///< how the run ends, which has counted to 2 and written "new"
+  AfterError after_error;
+  bool saved;
+  bool stale;
+  const char* file;     ///< what it holds after the run; "old" was there before
+  const char* counter;  ///< what the memory holds in the next run
+};
+
+void PrintTo(const Fate& fate, std::ostream* out) { *out << fate.op << static_cast<int>(fate.after_error); }
+
+class FateTest : public ServerTest, public ::testing::WithParamInterface<Fate> {};
+
+TEST_P(FateTest, FilesAndMemoryMoveTogether) {
+  const Fate& fate = GetParam();
+  run(R"({"op":"write","path":"/workspace/a","content":"old","then":"inc"})");
+  const auto ended = run(write_a_then(fate.op), fate.after_error);
+  EXPECT_EQ(ended.executions, 2u) << "a run is counted however it ended";
+  EXPECT_EQ(ended.snapshot_ms.has_value(), fate.saved);
+  EXPECT_EQ(ended.snapshot->stale, fate.stale);
+  EXPECT_EQ(file_a(), fate.file);
+  EXPECT_EQ(value(run(kRead)), fate.counter);
 }
 
-TEST_F(ServerTest, ALimitIsNotSavedAndSaidToBeStale) {
-  const auto before = run(kInc);
-  const auto limited = run(kLimit);
-  EXPECT_FALSE(limited.snapshot_ms);
-  EXPECT_EQ(limited.outcome.ending, engine::Ending::kTimeLimit);
-  EXPECT_EQ(limited.snapshot->taken_at_ms, before.snapshot->taken_at_ms);
-  EXPECT_EQ(limited.snapshot->stored_bytes, before.snapshot->stored_bytes);
-  EXPECT_TRUE(limited.snapshot->stale);
-  EXPECT_EQ(limited.executions, 2u);
-  EXPECT_EQ(value(run(kInc)), "3") << "the instance goes on";
-  run(kLimit);
+TEST_P(FateTest, ARunWhoseAnswerWasLostIsTakenBack) {
+  const Fate& fate = GetParam();
+  run_known(R"({"op":"write","path":"/workspace/a","content":"old","then":"inc"})", 0);
+  runtime::ExecuteArgs args;
+  args.executions_known = 1;
+  args.after_error = fate.after_error;
+  (void)ask(write_a_then(fate.op), args);  // the Sandbox never hears of it
   restart();
+  const auto next = run_known(kRead, 1);
+  EXPECT_EQ(value(next), "1");
+  EXPECT_EQ(next.executions, 2u);
+  EXPECT_THAT(next.note, HasSubstr("run 2 was taken back"));
+  EXPECT_THAT(next.note, ::testing::Not(HasSubstr("stale")));
+  EXPECT_EQ(file_a(), "old");
+}
+
+INSTANTIATE_TEST_SUITE_P(AllEndings, FateTest,
+                         ::testing::Values(
+                             // how it ends, what was asked for, saved, stale, file, counter
+                             Fate{"inc", AfterError::kKeep, true, false, "new", "2"},
+                             Fate{"exit", AfterError::kKeep, true, false, "new", "2"},
+                             Fate{"error", AfterError::kKeep, true, false, "new", "2"},
+                             Fate{"limit", AfterError::kKeep, true, false, "new", "2"},
+                             Fate{"hold", AfterError::kKeep, false, true, "new", "1"},
+                             Fate{"invalidate", AfterError::kKeep, false, true, "old", "1"},
+                             Fate{"fault", AfterError::kKeep, false, true, "old", "1"},
+                             Fate{"inc", AfterError::kRollback, true, false, "new", "2"},
+                             Fate{"exit", AfterError::kRollback, true, false, "new", "2"},
+                             Fate{"error", AfterError::kRollback, false, false, "old", "1"},
+                             Fate{"limit", AfterError::kRollback, false, false, "old", "1"},
+                             Fate{"hold", AfterError::kRollback, false, true, "new", "1"},
+                             Fate{"invalidate", AfterError::kRollback, false, true, "old", "1"},
+                             Fate{"fault", AfterError::kRollback, false, true, "old", "1"},
+                             Fate{"inc", AfterError::kFilesBack, true, false, "new", "2"},
+                             Fate{"exit", AfterError::kFilesBack, true, false, "new", "2"},
+                             Fate{"error", AfterError::kFilesBack, true, false, "old", "2"},
+                             Fate{"limit", AfterError::kFilesBack, true, false, "old", "2"},
+                             Fate{"invalidate", AfterError::kFilesBack, false, true, "old", "1"}),
+                         [](const auto& fate) {
+                           return std::string(fate.param.op) +
+                                  std::to_string(static_cast<int>(fate.param.after_error));
+                         });
+
+TEST_F(ServerTest, AnErrorKeepsWhatAnotherProcessFinds) {
+  run(kWriteA);
+  const auto failed = run(kWriteAFail);
+  EXPECT_EQ(failed.workspace.files.size(), 1u);
+  EXPECT_EQ(file_a(), "bad");
+  restart();
+  EXPECT_EQ(value(run(kInc)), "2");
+  EXPECT_EQ(file_a(), "bad");
+}
+
+TEST_F(ServerTest, ARolledBackRunIsToldAndGoesOnFromTheOneBeforeIt) {
+  run(R"({"op":"chdir","cwd":"/workspace/d","then":"inc"})");
+  const auto failed = run(R"({"op":"chdir","cwd":"/workspace/e","then":"error"})", AfterError::kRollback);
+  EXPECT_THAT(failed.note, HasSubstr("rolled back: memory and files are as before this run"));
+  EXPECT_EQ(failed.cwd, "/workspace/d");
+  EXPECT_EQ(engine_->alive, 0);
+  const auto next = run(kInc);
+  EXPECT_EQ(next.state, ContextState::kRestored);
+  EXPECT_THAT(next.note, IsEmpty());
+  EXPECT_EQ(value(next), "2");
+  EXPECT_EQ(next.executions, 3u);
+  EXPECT_EQ(request("POST", "/contexts/c/undo", R"({"runs":1})").status, 200);
+  EXPECT_EQ(value(run(kRead)), "1") << "undo counts the runs that were saved";
+}
+
+TEST_F(ServerTest, AFirstRunThatIsRolledBackLeavesAFreshContext) {
+  const auto failed = run(write_a_then("error"), AfterError::kRollback);
+  EXPECT_THAT(failed.note, HasSubstr("the next one begins anew"));
+  EXPECT_EQ(failed.executions, 1u);
+  EXPECT_FALSE(failed.snapshot);
+  EXPECT_EQ(file_a(), "none");
+  const auto next = run(kInc);
+  EXPECT_EQ(next.state, ContextState::kFresh);
+  EXPECT_THAT(next.note, HasSubstr("no run of the context is saved"));
+  EXPECT_EQ(value(next), "1");
+}
+
+TEST_F(ServerTest, RollingBackAfterARunThatCouldNotBeSavedSaysSo) {
+  run(kInc);
+  run(kHold);
+  const auto failed = run(kError, AfterError::kRollback);
+  EXPECT_THAT(failed.note, HasSubstr("the memory is that of run 1"));
+  EXPECT_TRUE(failed.snapshot->stale);
+  const auto next = run(kRead);
+  EXPECT_THAT(next.note, HasSubstr("stale: the memory is that of run 1"));
+  EXPECT_EQ(value(next), "1");
+}
+
+TEST_F(ServerTest, TheNextRunAfterALostOneIsToldWhoseMemoryItHas) {
+  run(kInc);
+  const auto ended = run(R"({"op":"chdir","cwd":"/workspace/e","then":"invalidate"})");
+  EXPECT_THAT(ended.note, HasSubstr("the memory of this run was not saved, and its files were put back"));
+  EXPECT_EQ(ended.cwd, "/workspace");
   const auto restored = run(kRead);
-  EXPECT_EQ(value(restored), "3");
-  EXPECT_THAT(restored.note, HasSubstr("stale"));
-  EXPECT_THAT(restored.note, HasSubstr("run 3"));
+  EXPECT_THAT(restored.note, HasSubstr("stale: the memory is that of run 1"));
   EXPECT_FALSE(restored.snapshot->stale) << "the memory is that of this run now";
 }
 
@@ -294,7 +403,7 @@ TEST_F(ServerTest, AnInvalidInstanceWithoutAnythingSavedBeginsFresh) {
   const auto fresh = run(kInc);
   EXPECT_EQ(value(fresh), "1");
   EXPECT_EQ(fresh.state, ContextState::kFresh);
-  EXPECT_THAT(fresh.note, HasSubstr("no run of the context could be saved"));
+  EXPECT_THAT(fresh.note, HasSubstr("no run of the context is saved"));
 }
 
 TEST_F(ServerTest, AFaultOfTheEngineIsAnOutcomeAndCostsTheInstance) {
@@ -452,7 +561,7 @@ TEST_F(ServerTest, AFirstRunWhoseAnswerWasLostLeavesNothing) {
 
 TEST_F(ServerTest, ALostRunThatWasNotSavedIsTakenBackToo) {
   run_known(kInc, 0);
-  run_known(kLimit, 1);
+  run_known(kInvalidate, 1);
   const auto next = run_known(kRead, 1);
   EXPECT_EQ(value(next), "1");
   EXPECT_EQ(next.executions, 2u);

@@ -52,6 +52,7 @@ class TestWorker {
     args.context_id = id;
     args.code = code;
     args.limits = limits;
+    args.after_error = after_error;
     args.workspace = files.manifest();
     printed = {};
     auto answer = worker_->execute_in_context(
@@ -77,7 +78,8 @@ class TestWorker {
   }
 
   Workspace& files;
-  wasi::BufferSink printed;  ///< by the last run
+  wasi::BufferSink printed;                                      ///< by the last run
+  runtime::AfterError after_error = runtime::AfterError::kKeep;  ///< of the next runs
 
  private:
   std::shared_ptr<runtime::Worker> worker_;

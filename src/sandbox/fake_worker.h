@@ -70,7 +70,9 @@ class FakeWorker final : public runtime::Worker {
     response.outcome.value = engine::Value{.text = args.code};
     (void)output.write(wasi::Stream::kStdout, as_bytes("ran\n"));
     if (run) run(interpreter.mirror, response);
-    if (response.outcome.error) (void)before.restore(*interpreter.mirror.tree(), 0);
+    if (response.outcome.error && args.after_error != runtime::AfterError::kKeep) {
+      (void)before.restore(*interpreter.mirror.tree(), 0);
+    }
     response.workspace = interpreter.mirror.changes_since(before);
     response.executions = ++known->second;
     return runtime::Answer<runtime::ExecuteResponse>(std::move(response));

@@ -71,6 +71,18 @@ Answer<EnvChanges> env_field(const json::object& object, bool null_allowed) {
   return changes;
 }
 
+/// A name that `find` knows, or nothing at all.
+template <class T>
+Answer<std::optional<T>> named_choice(const json::object& object, std::string_view key,
+                                      std::optional<T> (*find)(std::string_view), const char* message) {
+  const json::value* const value = object.if_contains(key);
+  if (!value) return std::optional<T>();
+  std::optional<T> found;
+  if (value->is_string()) found = find(value->get_string());
+  if (!found) return refusal(message);
+  return found;
+}
+
 }  // namespace
 
 /// What came, taken apart.
@@ -200,6 +212,10 @@ class Routes {
     SW_TRY(cell.env, env_field(object, true));
     SW_TRY(cell.context_id, optional_text(object, "contextId", "contextId must be a non-empty string"));
     SW_TRY(cell.binding, optional_text(object, "binding", "binding must be a non-empty string"));
+    SW_TRY(cell.profile,
+           named_choice(object, "profile", &runtime::find_profile, "profile must be 'standard' or 'compat'"));
+    SW_TRY(cell.on_error,
+           named_choice(object, "onError", &runtime::parse_on_error, "onError must be 'keep' or 'rollback'"));
     cell.limits = sandbox_.options_.run_limits;
     cell.cancel = request_.cancel;
     wasi::BufferSink output;

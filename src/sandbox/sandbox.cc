@@ -317,6 +317,7 @@ Answer<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::Outp
   args.stdin_data = cell.stdin_data;
   args.args = cell.args;
   args.limits = cell.limits;
+  args.after_error = cell.on_error.value_or(cell.profile.value_or(options_.profile).after_error);
   args.cancel = cell.cancel;
   Workspace* workspace = nullptr;
   if (options_.file_api) {
@@ -358,8 +359,7 @@ Answer<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::Outp
 }
 
 Answer<Done> Sandbox::take_over(ContextRecord& context, const runtime::ExecuteResponse& response) {
-  // An error of the code has no effect on files, whatever the Worker says.
-  if (options_.file_api && !response.outcome.error) {
+  if (options_.file_api) {
     if (auto applied = workspace_->apply_diff(response.workspace, now_ns()); !applied.ok()) {
       Error error = std::move(applied).error();
       forget();  // some of it may be in the tree

@@ -37,6 +37,7 @@ struct SandboxOptions {
   std::size_t contexts_max = 8;                                  ///< over all bindings
   std::size_t code_bytes_max = runtime::kCodeBytesMax;
   engine::RunLimits run_limits;  ///< of runs that come as requests
+  runtime::Profile profile = runtime::kStandardProfile;
 };
 
 struct NewContext {
@@ -58,6 +59,8 @@ struct Cell {
   std::string stdin_data;
   std::vector<std::string> args;
   engine::RunLimits limits;
+  std::optional<runtime::Profile> profile;      ///< absent: the sandbox's
+  std::optional<runtime::AfterError> on_error;  ///< absent: the profile's
   std::stop_token cancel;
 };
 
@@ -113,7 +116,7 @@ class Sandbox {
   Answer<ContextRecord> context(std::string_view id);
   /// Also when its Worker cannot be reached. Files stay.
   Answer<Done> delete_context(std::string_view id);
-  /// Runs a cell. An error of the code is part of the answer, and takes back what the run did to files.
+  /// Runs a cell. An error of the code is part of the answer; docs/sandbox.md says what is kept after it.
   Answer<RunAnswer> execute(const Cell& cell, wasi::OutputSink& output);
 
   // --- versions of a context's memory. Files are as they are: they belong to all contexts.

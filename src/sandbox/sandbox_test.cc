@@ -305,14 +305,42 @@ TEST_F(SandboxTest, WhatARunWroteCanBeReadAndSurvives) {
   EXPECT_EQ(read("made"), "by the run");
 }
 
-TEST_F(SandboxTest, AnErrorOfTheCodeLeavesTheFilesAsTheyWere) {
-  ASSERT_EQ(write("f", "before").status, 200);
+TEST_F(SandboxTest, AnErrorOfTheCodeKeepsTheFilesThatItsInterpreterKept) {
   python->run = fail_run;
   const Reply reply = execute("PYTHON");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.text("/error/message"), "oops");
   EXPECT_TRUE(reply.at("/results").as_array().empty());
   EXPECT_EQ(reply.number("/executionCount"), 1);
+  EXPECT_EQ(read("by-the-run"), "x");
+  restart();
+  EXPECT_EQ(read("by-the-run"), "x");
+}
+
+TEST_F(SandboxTest, ARunSaysWhatBecomesOfItAfterAnError) {
+  python->run = fail_run;
+  const auto after_error = [&](json::object body) {
+    body.emplace("binding", "PYTHON");
+    body.emplace("code", "1");
+    EXPECT_EQ(post("/execute", body).status, 200);
+    return python->runs.back().after_error;
+  };
+  using enum runtime::AfterError;
+  EXPECT_EQ(after_error({}), kKeep);
+  EXPECT_EQ(after_error({{"onError", "rollback"}}), kRollback);
+  EXPECT_EQ(after_error({{"profile", "compat"}}), kFilesBack);
+  EXPECT_EQ(after_error({{"profile", "compat"}, {"onError", "keep"}}), kKeep);
+  options.profile = runtime::kCompatProfile;
+  restart();
+  EXPECT_EQ(after_error({}), kFilesBack);
+  EXPECT_EQ(after_error({{"profile", "standard"}}), kKeep);
+  EXPECT_EQ(after_error({{"onError", "rollback"}}), kRollback);
+}
+
+TEST_F(SandboxTest, FilesThatTheInterpreterPutBackAreAsTheyWere) {
+  ASSERT_EQ(write("f", "before").status, 200);
+  python->run = fail_run;
+  EXPECT_EQ(post("/execute", {{"binding", "PYTHON"}, {"code", "1"}, {"onError", "rollback"}}).status, 200);
   EXPECT_EQ(files({{"op", "list"}, {"path", "."}}).number("/count"), 1);
   EXPECT_EQ(read("f"), "before");
 }
@@ -364,6 +392,12 @@ TEST_F(SandboxTest, ARunIsValidatedInOrder) {
   EXPECT_EQ(refusal({{"code", "1"}, {"contextId", ""}}),
             "400 VALIDATION_FAILED contextId must be a non-empty string");
   EXPECT_EQ(refusal({{"code", "1"}, {"binding", 1}}), "400 VALIDATION_FAILED binding must be a non-empty string");
+  EXPECT_EQ(refusal({{"code", "1"}, {"onError", "undo"}}),
+            "400 VALIDATION_FAILED onError must be 'keep' or 'rollback'");
+  EXPECT_EQ(refusal({{"code", "1"}, {"onError", nullptr}}),
+            "400 VALIDATION_FAILED onError must be 'keep' or 'rollback'");
+  EXPECT_EQ(refusal({{"code", "1"}, {"profile", 1}}),
+            "400 VALIDATION_FAILED profile must be 'standard' or 'compat'");
   EXPECT_EQ(refusal({{"code", "1"}}), "400 VALIDATION_FAILED Pass a context or a binding");
   EXPECT_EQ(refusal({{"code", "1"}, {"contextId", "nope"}}),
             "404 CONTEXT_NOT_FOUND Code context 'nope' not found");

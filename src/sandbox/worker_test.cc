@@ -3,6 +3,7 @@
 
 // A sandbox over a true runtime Worker: files here, memory there.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,6 +74,23 @@ TEST_F(WorkerTest, ARunWhoseFilesWereLostIsTakenBackFromMemory) {
   EXPECT_EQ(next.at("executionCount"), 2);
   EXPECT_THAT(std::string(next.at_pointer("/context/note").as_string()), HasSubstr("taken back"));
   EXPECT_FALSE(run({{"op", "read"}}).at("context").as_object().contains("note")) << "said once";
+}
+
+TEST_F(WorkerTest, AnErrorKeepsFilesAndMemoryOrNeither) {
+  const json::value write = {{"op", "write"}, {"path", "/workspace/f"}, {"content", "bad"}, {"then", "error"}};
+  run({{"op", "write"}, {"path", "/workspace/f"}, {"content", "good"}});
+  const auto run_and = [&](const char* on_error) {
+    const json::value body = {{"binding", "FAKE"}, {"code", json::serialize(write)}, {"onError", on_error}};
+    return request("POST", "/execute", body);
+  };
+  const json::value rolled_back = run_and("rollback");
+  EXPECT_EQ(rolled_back.at("ending"), "guest-error");
+  EXPECT_THAT(std::string(rolled_back.at_pointer("/context/note").as_string()), HasSubstr("rolled back"));
+  EXPECT_EQ(read("f").at("content"), "good");
+  EXPECT_EQ(count(run({{"op", "read"}})), "0");
+  EXPECT_EQ(run_and("keep").at("executionCount"), 4);
+  EXPECT_EQ(read("f").at("content"), "bad");
+  EXPECT_EQ(count(run({{"op", "read"}})), "1");
 }
 
 TEST_F(WorkerTest, VersionsGoThroughToTheInterpreter) {

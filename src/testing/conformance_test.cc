@@ -25,7 +25,7 @@ const ConformancePrograms kCounterPrograms = {.simple = {"read", "0"},
                                               .crash = "crash",
                                               .env = EnvProgram{"env", "NAME"},
                                               .cwd = CwdProgram{"enter", "show"},
-                                              .files = FilesProgram{"write"},
+                                              .files = FilesProgram{.write = "write", .fail = "write and fail"},
                                               .open_file = DefineAndUse{"open", "use", "0"},
                                               .random = "random"};
 
@@ -118,6 +118,9 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"hides_cwd", {.hides_cwd = true}, "the current directory is kept: `cwd` is '/workspace'"},
         Fault{"forgets_cwd", {.forgets_cwd = true}, "the current directory is kept: expected the value"},
         Fault{"writes_elsewhere", {.writes_elsewhere = true}, "/workspace/conformance.txt did not come"},
+        Fault{"writes_nothing_before_errors",
+              {.writes_nothing_before_errors = true},
+              "what was written before an error is kept: /workspace/conformance.txt has the content 'content'"},
         Fault{
             "writes_in_disabled", {.writes_in_disabled = true}, "a sandbox without files lets nothing be written"},
         Fault{"loses_open_file",

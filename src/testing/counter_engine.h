@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,7 @@ class CounterEngine final : public engine::Engine {
     bool forgets_cwd = false;
     bool writes_elsewhere = false;
     bool writes_in_disabled = false;
+    bool writes_nothing_before_errors = false;
     bool loses_open_file = false;
     bool cannot_save = false;
     bool limit_changes_memory = false;
@@ -131,7 +133,12 @@ class CounterEngine final : public engine::Engine {
       if (code == "env") return value(variable(request));
       if (code == "show") return value(place_.cwd);
       if (code == "enter") place_.cwd = "/workspace/conformance";
-      if (code == "write") return write();
+      if (code == "write") return write("content");
+      if (code == "write and fail") {
+        const bool writes = !faults_.writes_nothing_before_errors;
+        engine::Outcome outcome = writes ? write("failed") : value("0");
+        return outcome.error ? outcome : failed("EngineError", engine::Ending::kGuestError);
+      }
       if (code == "open") place_.file_open = true;
       if (code == "use" && !place_.file_open) return failed("ValueError", engine::Ending::kGuestError);
       if (code == "inc") set(get() + 1);
@@ -144,11 +151,11 @@ class CounterEngine final : public engine::Engine {
       return env_;
     }
 
-    engine::Outcome write() {
+    engine::Outcome write(std::string_view content) {
       const std::string path = faults_.writes_elsewhere ? "/workspace/other" : "/workspace/conformance.txt";
       const bool disabled = workspace_->disabled();
       if (faults_.writes_in_disabled) workspace_->set_disabled(false);
-      const auto done = workspace_->write(path, "content", FileEncoding::kUtf8, 0);
+      const auto done = workspace_->write(path, content, FileEncoding::kUtf8, 0);
       workspace_->set_disabled(disabled);
       return done.ok() ? value("0") : failed("PermissionError", engine::Ending::kGuestError);
     }

@@ -52,7 +52,7 @@ ConformancePrograms from_object(const json::object& object) {
         CwdProgram{.enter = text(*cwd, "enter"), .show = text(*cwd, "show"), .expect_text = text(*cwd, "value")};
   }
   if (const auto* files = object_if_there(object, "files")) {
-    programs.files = FilesProgram{.write = text(*files, "write")};
+    programs.files = FilesProgram{.write = text(*files, "write"), .fail = text_if_there(*files, "fail")};
   }
   programs.open_file = two_cells(object, "openFile");
   programs.random = text_if_there(object, "random");

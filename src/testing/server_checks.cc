@@ -24,6 +24,7 @@ using runtime::ExecuteResponse;
 
 constexpr std::chrono::milliseconds kEndlessFor{100};
 constexpr char kContent[] = "content";
+constexpr char kFailed[] = "failed";
 constexpr char kFolder[] = "/workspace/conformance";
 
 /// The same engine as another build of it.
@@ -85,12 +86,14 @@ class Client {
   }
 
   Result<ExecuteResponse> execute(const std::string& id, std::string_view code,
-                                  std::chrono::nanoseconds wall_max = engine::RunLimits{}.wall_max) {
+                                  std::chrono::nanoseconds wall_max = engine::RunLimits{}.wall_max,
+                                  runtime::AfterError after_error = runtime::AfterError::kKeep) {
     runtime::ExecuteArgs args;
     args.context_id = id;
     args.code = code;
     args.workspace = workspace_.manifest();
     args.limits.wall_max = wall_max;
+    args.after_error = after_error;
     const auto get_files = [&](const std::vector<std::string>& paths) {
       std::vector<WorkspaceFile> files;
       for (const std::string& path : paths) {
@@ -157,11 +160,12 @@ class ServerChecks {
       SW_TRY(const auto response, client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
       return expect_state(response, ContextState::kRestored);
     }));
-    SW_CHECK_OK(checks_.check("an error changes no files", [&]() -> Result<void> {
+    SW_CHECK_OK(checks_.check("memory is saved after an error of the code, too", [&]() -> Result<void> {
       SW_TRY(const ExecuteResponse response, client_.execute("ctx-1", programs_.error));
       SW_CHECK_OK(expect_error(response.outcome));
-      if (response.workspace.files.empty() && response.workspace.deleted.empty()) return {};
-      return violated("the answer has changes of files");
+      if (!response.snapshot_ms || response.snapshot->stale) return violated("no snapshot was taken");
+      SW_CHECK_OK(client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
+      return {};
     }));
     return checks_.check("a deleted context is gone", [&]() -> Result<void> {
       SW_CHECK_OK(client_.expect_status("DELETE", "/contexts/ctx-1", 200));
@@ -181,13 +185,11 @@ class ServerChecks {
   }
 
   Result<void> run_limits() {
-    SW_CHECK_OK(checks_.check_with(
-        "a run that met its limit is not saved, and the context goes on", programs_.endless,
-        [&](const std::string& endless) { return lost_run("limit", endless, kEndlessFor, expect_limit); }));
+    SW_CHECK_OK(checks_.check_with("a run that met its limit is saved or lost as a whole, and the context goes on",
+                                   programs_.endless,
+                                   [&](const std::string& endless) { return limited_run(endless); }));
     SW_CHECK_OK(checks_.check_with("a run that crashed is not saved, and the context goes on", programs_.crash,
-                                   [&](const std::string& crash) {
-                                     return lost_run("crash", crash, engine::RunLimits{}.wall_max, expect_error);
-                                   }));
+                                   [&](const std::string& crash) { return crashed_run(crash); }));
     return checks_.check("another build begins anew and says so", [&]() -> Result<void> {
       SW_CHECK_OK(client_.create("build"));
       SW_TRY(const auto before, client_.expect_value("build", stateful().define));
@@ -200,15 +202,30 @@ class ServerChecks {
     });
   }
 
-  /// A run that ends in a way after which nothing is saved.
-  Result<void> lost_run(const std::string& id, std::string_view code, std::chrono::nanoseconds wall_max,
-                        Result<void> (*expected)(const engine::Outcome&)) {
-    SW_CHECK_OK(client_.create(id));
-    SW_TRY(const auto defined, client_.expect_value(id, stateful().define));
-    SW_TRY(const ExecuteResponse lost, client_.execute(id, code, wall_max));
-    SW_CHECK_OK(expected(lost.outcome));
-    if (lost.snapshot_ms) return violated("a snapshot was taken");
-    if (!lost.snapshot || !defined.snapshot || lost.snapshot->taken_at_ms != defined.snapshot->taken_at_ms) {
+  /// Saved if the instance can go on.
+  Result<void> limited_run(std::string_view endless) {
+    SW_CHECK_OK(client_.create("limit"));
+    SW_TRY(const auto defined, client_.expect_value("limit", stateful().define));
+    SW_TRY(const ExecuteResponse limited, client_.execute("limit", endless, kEndlessFor));
+    SW_CHECK_OK(expect_limit(limited.outcome));
+    if (!limited.snapshot_ms) return lost("limit", defined, limited);
+    if (limited.snapshot->stale) return violated("the snapshot is called stale");
+    SW_CHECK_OK(client_.expect_value("limit", stateful().use, stateful().expect_text));
+    return {};
+  }
+
+  Result<void> crashed_run(std::string_view crash) {
+    SW_CHECK_OK(client_.create("crash"));
+    SW_TRY(const auto defined, client_.expect_value("crash", stateful().define));
+    SW_TRY(const ExecuteResponse crashed, client_.execute("crash", crash));
+    SW_CHECK_OK(expect_error(crashed.outcome));
+    if (crashed.snapshot_ms) return violated("a snapshot was taken");
+    return lost("crash", defined, crashed);
+  }
+
+  /// The context goes on from the run before the one that was lost.
+  Result<void> lost(const std::string& id, const ExecuteResponse& before, const ExecuteResponse& lost) {
+    if (!lost.snapshot || !before.snapshot || lost.snapshot->taken_at_ms != before.snapshot->taken_at_ms) {
       return violated("the snapshot before it is gone");
     }
     SW_CHECK_OK(client_.expect_value(id, stateful().use, stateful().expect_text));
@@ -220,6 +237,11 @@ class ServerChecks {
                                    [&](const CwdProgram& program) { return cwd(program); }));
     SW_CHECK_OK(checks_.check_with("a file that is written comes back", programs_.files,
                                    [&](const FilesProgram& program) { return files(program); }));
+    const std::optional<std::string> fail = programs_.files ? programs_.files->fail : std::nullopt;
+    SW_CHECK_OK(checks_.check_with("what was written before an error is kept", fail,
+                                   [&](const std::string& program) { return kept_after_error(program); }));
+    SW_CHECK_OK(checks_.check_with("a run that is rolled back leaves neither files nor memory", fail,
+                                   [&](const std::string& program) { return rolled_back(program); }));
     SW_CHECK_OK(checks_.check_with("a sandbox without files lets nothing be written", programs_.files,
                                    [&](const FilesProgram& program) { return disabled(program); }));
     return checks_.check_with("an open file goes on, or keeps memory from being saved", programs_.open_file,
@@ -239,11 +261,33 @@ class ServerChecks {
   Result<void> files(const FilesProgram& program) {
     SW_CHECK_OK(client_.create("files"));
     SW_CHECK_OK(client_.expect_value("files", program.write));
-    const auto file = client_.workspace().read_bytes(program.path);
-    if (!file.ok()) return violated(fmt::format("{} did not come", program.path));
-    if (as_text(file->data.bytes) == kContent) return {};
-    return violated(fmt::format("{} has the content '{}'", program.path,
-                                to_valid_utf8(as_text(file->data.bytes).substr(0, 100))));
+    return expect_file(kContent);
+  }
+
+  Result<void> expect_file(std::string_view content) {
+    const std::string& path = programs_.files->path;
+    const auto file = client_.workspace().read_bytes(path);
+    if (!file.ok()) return violated(fmt::format("{} did not come", path));
+    if (as_text(file->data.bytes) == content) return {};
+    return violated(
+        fmt::format("{} has the content '{}'", path, to_valid_utf8(as_text(file->data.bytes).substr(0, 100))));
+  }
+
+  Result<void> kept_after_error(const std::string& fail) {
+    SW_TRY(const ExecuteResponse failed, client_.execute("files", fail));
+    SW_CHECK_OK(expect_error(failed.outcome));
+    return expect_file(kFailed);
+  }
+
+  Result<void> rolled_back(const std::string& fail) {
+    SW_CHECK_OK(client_.expect_value("files", stateful().define));
+    SW_CHECK_OK(client_.expect_value("files", programs_.files->write));
+    SW_TRY(const ExecuteResponse failed,
+           client_.execute("files", fail, engine::RunLimits{}.wall_max, runtime::AfterError::kRollback));
+    SW_CHECK_OK(expect_error(failed.outcome));
+    SW_CHECK_OK(expect_file(kContent));
+    SW_TRY(const auto next, client_.expect_value("files", stateful().use, stateful().expect_text));
+    return expect_state(next, ContextState::kRestored);
   }
 
   Result<void> disabled(const FilesProgram& program) {

@@ -174,14 +174,17 @@ class Notes(unittest.TestCase):
     def run_in(self, *arguments):
         return run("run", "--sandbox", "s", "-l", "python", *arguments, env=self.env)
 
+    STUBBORN = "while True:\n  try:\n    while True: pass\n  except BaseException: pass"
+
     def test_a_first_run_whose_memory_could_not_be_saved_says_so(self):
-        status, _, err = self.run_in("--timeout", "300ms", "-c", "n = 1\nwhile True: pass")
+        status, _, err = self.run_in("--timeout", "300ms", "-c", self.STUBBORN)
         self.assertEqual(status, 124)
-        self.assertIn("sandbox-workers: the context is new; the memory of this run was not saved\n", err)
-        self.assertIn("no run of the context could be saved", self.run_in("-c", "1")[2])
+        self.assertIn("sandbox-workers: the context is new; the memory of this run was not saved, "
+                      "and its files were put back\n", err)
+        self.assertIn("no run of the context is saved", self.run_in("-c", "1")[2])
 
     def test_so_does_its_json(self):
-        result = json.loads(self.run_in("--timeout", "300ms", "--json", "-c", "while True: pass")[1])
+        result = json.loads(self.run_in("--timeout", "300ms", "--json", "-c", self.STUBBORN)[1])
         self.assertIn("the memory of this run was not saved", result["context"]["note"])
         self.assertNotIn("savedBytes", result["context"])
 

@@ -115,6 +115,9 @@ struct Outcome {  // what came of a run
   std::optional<Value> value;
   std::optional<GuestError> error;
   std::optional<std::int32_t> exit_code;
+  /// The guest was stopped by force or trapped, in the middle of whatever it was doing. Nobody goes on from what
+  /// it left in memory, so nobody keeps its files either.
+  bool cut_off = false;
   std::string cwd = "/workspace";
   Usage usage;
 };

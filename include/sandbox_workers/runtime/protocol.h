@@ -16,6 +16,7 @@
 
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/runtime/profile.h"
 #include "sandbox_workers/wasi/streams.h"
 #include "sandbox_workers/workspace/workspace.h"
 
@@ -59,6 +60,7 @@ struct ExecuteArgs {  // a cell for a context
   std::string stdin_data;
   std::vector<std::string> args;
   engine::RunLimits limits;
+  AfterError after_error = AfterError::kKeep;
   std::stop_token cancel;
 };
 

@@ -54,10 +54,11 @@ struct CwdProgram {
   std::string expect_text = "/workspace/conformance";
 };
 
-/// A program that writes a file.
+/// Programs that write a file.
 struct FilesProgram {
   std::string write;  ///< writes "content" and nothing else to `path`
   std::string path = "/workspace/conformance.txt";
+  std::optional<std::string> fail = {};  ///< writes "failed" and nothing else to `path`, then raises an error
 };
 
 /// The programs an engine is checked with.
@@ -82,8 +83,8 @@ struct ConformancePrograms {
 
 /// The programs from JSON, for engines that keep them in a file:
 ///   {"simple": {"code", "value"?}, "error": "…", "stateful": {"define", "use", "value"}, "endless": "…",
-///    "crash": "…", "env": {"code", "name", "value"?}, "cwd": {"enter", "show", "value"}, "files": {"write"},
-///    "openFile": {"define", "use", "value"}, "random": "…"}
+///    "crash": "…", "env": {"code", "name", "value"?}, "cwd": {"enter", "show", "value"}, "files": {"write",
+///    "fail"?}, "openFile": {"define", "use", "value"}, "random": "…"}
 /// where only the first two are required.
 /// Errors: kInvalidArgument saying what is missing or of another type.
 Result<ConformancePrograms> parse_programs(std::string_view json);
