@@ -41,6 +41,7 @@ struct RunArguments {
   std::string timeout = "10s";
   std::string cpu;
   std::string memory;
+  std::string on_error = "keep";
 };
 
 Result<int> run(const CLI::App& command, RunArguments arguments) {
@@ -60,6 +61,9 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
   if (!arguments.memory.empty()) {
     SW_TRY(options.memory_bytes_max, sw::cli::parse_bytes(arguments.memory));
   }
+  const auto on_error = sw::runtime::parse_on_error(arguments.on_error);
+  if (!on_error) return Error{sw::ErrorCode::kInvalidArgument, "--on-error is keep or rollback", 0};
+  options.on_error = *on_error;
   return sw::cli::run_command(options);
 }
 
@@ -73,7 +77,11 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
       ->allow_extra_args(false);
   command.add_option("--stdin", options.stdin_file, "File that is the program's input; - for this process's");
   command.add_option("--workspace", options.workspace,
-                     "Folder that is /workspace; changes are written back if the run ends well");
+                     "Folder that is /workspace; what the program changes is written back");
+  command
+      .add_option("--on-error", arguments.on_error,
+                  "After an error, keep what the run did, or rollback: drop it all")
+      ->capture_default_str();
   command.add_option("--timeout", arguments.timeout, "Time limit: 10s, 500ms, 2m, none")->capture_default_str();
   command.add_option("--cpu", arguments.cpu, "Limit of CPU time, which sleeping does not use: 2s, 100ms");
   command.add_option("--memory", arguments.memory, "Memory limit: 512M, 1G");

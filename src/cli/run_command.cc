@@ -38,6 +38,13 @@ struct Program {
   std::string name;
 };
 
+/// What is to be run, and with which engine.
+struct Job {
+  engine::RunRequest request;
+  std::unique_ptr<engine::Language> language;
+  std::string workspace_folder;
+};
+
 /// `main` is the program's name if `file` is a folder.
 Result<Program> read_program(const RunOptions& options, const fs::path& file, const std::string& main) {
   if (options.code) return Program{*options.code, ""};
@@ -98,15 +105,21 @@ Result<int> status_of(const engine::Outcome& outcome, const TerminalSink& termin
   return status;
 }
 
+/// Whether what a run wrote stays: as in a context, whose memory and files move together.
+bool keeps_files(const engine::Outcome& outcome, runtime::AfterError on_error) {
+  return !outcome.cut_off && (on_error == runtime::AfterError::kKeep || status_of(outcome) == 0);
+}
+
 /// A run that leaves nothing but what it wrote into its workspace folder; `files` tells what became of that.
 Result<engine::Outcome> run_fresh(engine::Machine& machine, const std::shared_ptr<engine::Engine>& engine,
-                                  engine::RunRequest& request, const std::string& workspace_folder,
-                                  wasi::OutputSink& sink, std::optional<engine::WriteBackReport>& files) {
-  SW_TRY(auto workspace, load_workspace(workspace_folder, machine.clocks()));
+                                  Job& job, runtime::AfterError on_error, wasi::OutputSink& sink,
+                                  std::optional<engine::WriteBackReport>& files) {
+  engine::RunRequest& request = job.request;
+  SW_TRY(auto workspace, load_workspace(job.workspace_folder, machine.clocks()));
   if (workspace) request.workspace = workspace->tree();
   Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the run did not begin", 0};
   SW_CHECK_OK(engine->on_guest_thread([&] { outcome = engine->run(request, sink); }));
-  if (outcome.ok() && workspace && status_of(*outcome) == 0) files = write_back(*workspace);
+  if (outcome.ok() && workspace && keeps_files(*outcome, on_error)) files = write_back(*workspace);
   return outcome;
 }
 
@@ -126,6 +139,7 @@ Result<sandbox::Ran> run_in_sandbox(const std::shared_ptr<engine::Engine>& engin
   cell.stdin_data = request.stdin_data;
   cell.args = request.args;
   cell.limits = request.limits;
+  cell.on_error = options.on_error;
   cell.cancel = request.cancel;
   return local->run(cell, sink);
 }
@@ -156,13 +170,6 @@ std::string name_for_program(const fs::path& file, const std::string& workspace_
   if (failed || inside.is_absolute() || *inside.begin() == "..") return file.native();
   return "/workspace" / inside;
 }
-
-/// What is to be run, and with which engine.
-struct Job {
-  engine::RunRequest request;
-  std::unique_ptr<engine::Language> language;
-  std::string workspace_folder;
-};
 
 Result<Job> prepare(const RunOptions& options) {
   Job job;
@@ -227,7 +234,7 @@ Result<int> run_command(const RunOptions& options) {
   std::optional<engine::ContextReport> report;
   std::optional<engine::WriteBackReport> files;
   if (options.sandbox.empty()) {
-    SW_TRY(outcome, run_fresh(*machine, engine, job.request, job.workspace_folder, sink, files));
+    SW_TRY(outcome, run_fresh(*machine, engine, job, options.on_error, sink, files));
   } else {
     auto answer = run_in_sandbox(engine, job.request, options, sink);
     if (!answer.ok() && interrupt->token().stop_requested()) return kStatusCancelled;  // before the run began

@@ -63,6 +63,7 @@ class Languages(unittest.TestCase):
             ending=".js", interpreter="node", hello="console.log('hi')", value="[1, 'a']", value_shown='[1,"a"]',
             fail="throw new TypeError('no')", error="TypeError: no", exit="process.exit(7)",
             loop="console.log('step'); for (;;);", stubborn="for (;;) { try { for (;;); } catch {} }",
+            forced="const a = new Uint8Array(64e6); for (;;) a.fill(1).sort()",  # a stop ends the loop before, not a sort
             hungry="const x = []; for (;;) x.push(new Uint8Array(1 << 20).fill(1))",
             echo="console.log(fs.readFileSync(0, 'utf8').toUpperCase())", env="console.log(process.env.K)",
             args="console.log(JSON.stringify(process.argv.slice(2)))", args_shown='["a","-b"]',
@@ -163,17 +164,52 @@ class Languages(unittest.TestCase):
                     self.assertEqual(run("run", str(script)), (0, "hi\n", ""))
                     self.assertEqual(run("run", "-", stdin=script.read_bytes()), (0, "hi\n", ""))
 
-    def test_the_workspace_is_written_back_only_when_the_run_ended_well(self):
+    def test_the_workspace_is_written_back_unless_the_run_was_cut_off(self):
+        limit = ("--timeout", "none", "--cpu", "300ms")
         for language, p in self.PROGRAMS.items():
-            with self.subTest(language):
-                with tempfile.TemporaryDirectory() as folder:
+            for ending, status, options, written in [
+                    ("", 0, (), True),
+                    (p["fail"], 1, (), True),
+                    (p["exit"], 7, (), True),
+                    (p["loop"], 124, limit, True),
+                    (p.get("forced", p["stubborn"]), 124, limit, False),
+                    ("", 0, ("--on-error", "rollback"), True),
+                    (p["fail"], 1, ("--on-error", "rollback"), False),
+                    (p["exit"], 7, ("--on-error", "rollback"), False),
+                    (p["loop"], 124, ("--on-error", "rollback", *limit), False)]:
+                with self.subTest(language=language, ending=ending, options=options), tempfile.TemporaryDirectory() as folder:
                     out = pathlib.Path(folder, "out.txt")
                     out.write_text("old")
-                    self.assertEqual(run("run", "-l", language, "--workspace", folder, "-c",
-                                         p["write"] + ";\n" + p["fail"])[0], 1)
-                    self.assertEqual(out.read_text(), "old")
-                    self.assertEqual(run("run", "-l", language, "--workspace", folder, "-c", p["write"])[0], 0)
-                    self.assertEqual(out.read_text(), "new")
+                    done, text, err = run("run", "-l", language, "--workspace", folder, "--json", *options, "-c",
+                                          p["write"] + ";\n" + ending)
+                    self.assertEqual(done, status, err)
+                    self.assertEqual(out.read_text(), "new" if written else "old")
+                    self.assertEqual(json.loads(text).get("writeBack"), {"written": 1, "refused": []} if written else None)
+
+    def test_exit_handlers_that_are_cut_off_take_the_files_along(self):
+        handler = ("import atexit\ndef wait():\n  while True:\n    try:\n      while True: pass\n    except BaseException: pass\n"
+                   "atexit.register(wait); open('f', 'w').close()\n")
+        for ending, status in ("", 124), ("1 / 0", 1):
+            with self.subTest(ending=ending), tempfile.TemporaryDirectory() as folder:
+                self.assertEqual(run("run", "-l", "python", "--workspace", folder, "--timeout", "none", "--cpu", "300ms", "-c",
+                                     handler + ending)[0], status)
+                self.assertEqual(os.listdir(folder), [])
+
+    def test_a_folder_program_that_fails_leaves_what_it_wrote(self):
+        for language, p in self.PROGRAMS.items():
+            with self.subTest(language), tempfile.TemporaryDirectory() as folder:
+                pathlib.Path(folder, "main" + p["ending"]).write_text(p["write"] + ";\n" + p["fail"])
+                self.assertEqual(run("run", "--on-error", "rollback", folder)[0], 1)
+                self.assertFalse(pathlib.Path(folder, "out.txt").exists())
+                self.assertEqual(run("run", folder)[0], 1)
+                self.assertEqual(pathlib.Path(folder, "out.txt").read_text(), "new")
+
+    def test_a_program_that_failed_and_whose_files_cannot_be_written_is_status_3(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkfifo(f"{folder}/q")
+            status, out, _ = run("run", "-l", "python", "--workspace", folder, "--json", "-c", "import os; os.mkdir('q'); 1 / 0")
+            result = json.loads(out)
+            self.assertEqual((status, result["ending"], result["writeBack"]["written"]), (3, "guest-error", 0))
 
     def test_a_folder_with_a_main_program_is_a_program(self):
         for language, p in self.PROGRAMS.items():
@@ -443,11 +479,40 @@ class Sandboxes(unittest.TestCase):
         catalog.write_bytes(b"")
         self.assertEqual(self.run_in("python", "n + 1")[1], "42\n")
 
-    def test_a_limit_is_told_in_the_next_run(self):
+    # Writes a line to a file that stays open, and adds 1 to n.
+    LOG = {"python": ("n = 0; log = open('log', 'w')", "n += 1; _ = log.write('%s\\n'), log.flush()", "1 / 0", "n"),
+           "javascript": ("var n = 0, log = fs.openSync('log', 'w')", "n += 1; fs.writeSync(log, '%s\\n');", "null.x", "n"),
+           "perl": ("use IO::Handle; our $n = 0; open(our $log, '>', 'log'); $log->autoflush(1); undef",
+                    "$n += 1; print $log qq(%s\\n);", "die 'x'", "$n"),
+           "ruby": ("n = 0; log = File.open('log', 'w'); log.sync = true; nil", "n += 1; log.puts('%s')", "raise 'x'", "n")}
+
+    def test_an_error_keeps_files_and_memory_or_rolls_both_back(self):
+        for language, (first, write, fail, count) in self.LOG.items():
+            for options, log, n in [((), "one\ntwo\nthree\n", "3\n"), (("--on-error", "keep"), "one\ntwo\nthree\n", "3\n"),
+                                    (("--on-error", "rollback"), "one\nthree\n", "2\n")]:
+                with self.subTest(language=language, options=options):
+                    context = ("--context", f"{language}-{len(log)}-{len(options)}")
+                    self.run_in(language, first, *context)
+                    self.run_in(language, write % "one", *context)
+                    status, _, err = self.run_in(language, write % "two" + "\n" + fail, *context, *options)
+                    self.assertEqual((status, "rolled back: memory and files are as before this run" in err), (1, n == "2\n"))
+                    self.run_in(language, write % "three", *context)
+                    self.assertEqual(self.run_in(language, count, *context), (0, n, ""))
+                    self.assertEqual(self.run_in("python", "print(open('log').read(), end='')")[1], log)
+
+    def test_a_run_at_a_limit_is_saved_if_it_ended_when_it_was_asked_to(self):
         self.run_in("python", "n = 1")
-        self.assertEqual(self.run_in("python", "n = 2\nwhile True: pass", "--timeout", "200ms")[0], 124)
-        status, out, err = self.run_in("python", "n")
-        self.assertEqual((status, out), (0, "1\n"))
+        self.assertEqual(self.run_in("python", "n = 2\nwhile True: pass", "--timeout", "300ms")[0], 124)
+        self.assertEqual(self.run_in("python", "n"), (0, "2\n", ""))
+
+    def test_a_run_that_was_stopped_by_force_is_told_in_the_next_one(self):
+        self.run_in("python", "n = 1")
+        cut_off = "n = 2; open('f', 'w').close()\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass"
+        status, _, err = self.run_in("python", cut_off, "--timeout", "300ms")
+        self.assertEqual(status, 124)
+        self.assertIn("the memory of this run was not saved, and its files were put back", err)
+        status, out, err = self.run_in("python", "import os; n, os.listdir('.')")
+        self.assertEqual((status, out), (0, "(1, [])\n"))
         self.assertIn("could not be saved", err)
 
     def test_wrong_use_is_refused(self):
@@ -456,6 +521,7 @@ class Sandboxes(unittest.TestCase):
             (["run", "-l", "python", "--context", "c", "-c", "1"], "--context needs --sandbox"),
             (["run", "-l", "python", "--sandbox", "a b", "-c", "1"], "Invalid sandbox id"),
             (["run", "-l", "python", "--sandbox", "s", "--workspace", ".", "-c", "1"], "--workspace does not go with it"),
+            (["run", "-l", "python", "--on-error", "undo", "-c", "1"], "--on-error is keep or rollback"),
             (["context", "undo", "s", "absent"], "no context 'absent'"),
         ]:
             status, out, err = run(*arguments, env=self.env)
