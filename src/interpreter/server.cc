@@ -272,6 +272,8 @@ void InterpreterServer::execute(Run& run) {
   engine::RunRequest request;
   request.code = run.args.code;
   request.alias = run.args.alias;
+  // An instance counts its own cells, and does not know of those that were run elsewhere or thrown away.
+  request.file_name = fmt::format("<cell {}>", run.row.executions + 1);
   request.env = run.args.env;
   request.args = run.args.args;
   request.stdin_data = run.args.stdin_data;

@@ -386,6 +386,17 @@ TEST_F(ServerTest, TheNextRunAfterALostOneIsToldWhoseMemoryItHas) {
   EXPECT_FALSE(restored.snapshot->stale) << "the memory is that of this run now";
 }
 
+TEST_F(ServerTest, ACellIsCalledByTheCountOfItsContext) {
+  const auto name = [](const ExecuteResponse& response) { return response.outcome.error->traceback.at(0); };
+  EXPECT_EQ(name(run(kError)), "<cell 1>");
+  run(kInvalidate);
+  EXPECT_EQ(name(run(kError)), "<cell 3>") << "the instance was restored after its first cell";
+  EXPECT_EQ(name(run(kError, AfterError::kRollback)), "<cell 4>");
+  EXPECT_EQ(name(run(kError)), "<cell 5>");
+  restart("build-2");
+  EXPECT_EQ(name(run(kError)), "<cell 6>") << "the instance is fresh";
+}
+
 TEST_F(ServerTest, AnInvalidInstanceIsDroppedAndItsContextRestored) {
   run(kInc);
   const auto ended = run(kInvalidate);

@@ -442,6 +442,7 @@ Answer<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std
   record.env = original->env;
   record.executions = original->executions;
   take_over_versions(record, said);
+  if (record.interpreter_executions) record.executions = *record.interpreter_executions;
   SW_TRY(const ContextRecord* const kept, keep(std::move(record)));
   return *kept;
 }

@@ -93,6 +93,21 @@ TEST_F(WorkerTest, AnErrorKeepsFilesAndMemoryOrNeither) {
   EXPECT_EQ(count(run({{"op", "read"}})), "1");
 }
 
+TEST_F(WorkerTest, CellsAreCalledByTheNumberThatTheCallerSees) {
+  const auto name = [&](const char* id) {
+    const json::value ran = request("POST", "/execute", {{"contextId", id}, {"code", R"({"op":"error"})"}});
+    return fmt::format("{} {}", ran.at("executionCount").to_number<int>(),
+                       std::string_view(ran.at_pointer("/error/traceback/0").as_string()));
+  };
+  request("POST", "/contexts", {{"binding", "FAKE"}, {"id", "c"}});
+  EXPECT_EQ(name("c"), "1 <cell 1>");
+  run({{"op", "invalidate"}});
+  EXPECT_EQ(name("c"), "3 <cell 3>");
+  run({{"op", "invalidate"}});
+  request("POST", "/contexts/c/fork", {{"id", "twin"}});
+  EXPECT_EQ(name("twin"), "4 <cell 4>") << "a fork goes on from the run that is saved";
+}
+
 TEST_F(WorkerTest, VersionsGoThroughToTheInterpreter) {
   run({{"op", "inc"}});
   const std::string path = "/contexts/" + context();

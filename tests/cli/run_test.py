@@ -515,6 +515,14 @@ class Sandboxes(unittest.TestCase):
         self.assertEqual((status, out), (0, "(1, [])\n"))
         self.assertIn("could not be saved", err)
 
+    def test_tracebacks_name_a_cell_by_the_count_of_its_context(self):
+        self.run_in("python", "1")
+        self.run_in("python", "import os\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass",
+                    "--timeout", "300ms")
+        result = json.loads(self.run_in("python", "1 / 0", "--json")[1])
+        self.assertEqual(result["executionCount"], 3)
+        self.assertIn('File "<cell 3>", line 1', "\n".join(result["error"]["traceback"]))
+
     def test_wrong_use_is_refused(self):
         self.run_in("python", "1")
         for arguments, says in [
