@@ -76,8 +76,8 @@ class TerminalReader final : public LineReader {
     ::el_set(edit_.get(), EL_SETTY, "-d", "-isig", nullptr);
     ::el_set(edit_.get(), EL_ADDFN, "sw-interrupt", "Give the line up", &TerminalReader::interrupt);
     ::el_set(edit_.get(), EL_BIND, "^C", "sw-interrupt", nullptr);
-    // A Ctrl-D that comes before the terminal has left its line mode arrives as ^@, which quotes the next key unless it
-    // is bound.
+    // A Ctrl-D that comes before the terminal has left its line mode arrives as ^@, which quotes the next key
+    // unless it is bound.
     ::el_set(edit_.get(), EL_BIND, "^@", "em-set-mark", nullptr);
     ::el_set(edit_.get(), EL_BIND, "^R", "em-inc-search-prev", nullptr);
     ::el_set(edit_.get(), EL_BIND, "\t", "ed-insert", nullptr);  // code is indented with it
@@ -100,6 +100,9 @@ class TerminalReader final : public LineReader {
     ::el_resize(edit_.get());
     const char* begin = [&] {
       const TerminalKept kept;
+      // By itself it shows the prompt first. What is typed in between would be read as a line, in which Ctrl-C is
+      // a signal and Ctrl-D no key.
+      ::el_set(edit_.get(), EL_PREP_TERM, 1);
       return ::el_gets(edit_.get(), &length);
     }();
     if (interrupted_) {
