@@ -8,6 +8,7 @@
 #include <set>
 
 #include "interpreter/routes.h"
+#include "interpreter/stored_memory.h"
 #include "runtime/messages.h"
 #include "sandbox_workers/runtime/answers.h"
 
@@ -39,31 +40,6 @@ void add(std::string& note, std::string_view more) {
   if (!note.empty() && !more.empty()) note += "; ";
   note += more;
 }
-
-/// A version of a context's memory, for the engine.
-class StoredMemory final : public engine::SnapshotSource {
- public:
-  StoredMemory(snapshot::SnapshotStore& store, std::string context, const snapshot::VersionInfo& version)
-      : store_(store), context_(std::move(context)), version_(version) {}
-
-  std::uint64_t memory_bytes() const override { return version_.memory_bytes; }
-  Result<BytesView> fill(std::span<std::byte> memory, BytesView base) override {
-    SW_TRY(restored_, store_.restore(context_, version_.id, version_.build, base, memory));
-    return BytesView(restored_->host_tables);
-  }
-
-  /// What is known to be stored of the memory; nothing before it has been filled.
-  std::optional<snapshot::Live> take_live() {
-    if (!restored_) return std::nullopt;
-    return std::move(restored_->live);
-  }
-
- private:
-  snapshot::SnapshotStore& store_;
-  const std::string context_;
-  const snapshot::VersionInfo& version_;
-  std::optional<snapshot::Restored> restored_;
-};
 
 /// Are these the files that were asked for, each once?
 bool were_asked_for(const std::vector<WorkspaceFile>& files, const std::vector<std::string>& paths) {
@@ -306,11 +282,11 @@ void InterpreterServer::conclude(Run& run) {
   ++row.executions;
   row.last_used_ms = contexts_->now_ms();
   const auto after_error = is_error(result.ending) ? run.args.after_error : runtime::AfterError::kKeep;
-  if (!run.resident) {
+  if (after_error == runtime::AfterError::kRollback) {
+    roll_back(run);
+  } else if (!run.resident) {
     put_files_back(run);
     add(run.response.note, "the memory of this run was not saved, and its files were put back");
-  } else if (after_error == runtime::AfterError::kRollback) {
-    roll_back(run);
   } else {
     if (!result.cwd.empty()) row.cwd = result.cwd;
     if (after_error == runtime::AfterError::kFilesBack) put_files_back(run);

@@ -76,6 +76,18 @@ TEST_F(WorkerTest, ARunWhoseFilesWereLostIsTakenBackFromMemory) {
   EXPECT_FALSE(run({{"op", "read"}}).at("context").as_object().contains("note")) << "said once";
 }
 
+TEST_F(WorkerTest, AFailedRunWhoseFilesWereLostIsTakenBackFromMemory) {
+  run({{"op", "write"}, {"path", "/workspace/f"}, {"content", "good"}, {"then", "inc"}});
+  disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
+  const json::value failing = {{"op", "write"}, {"path", "/workspace/f"}, {"content", "bad"}, {"then", "error"}};
+  EXPECT_EQ(run(failing).at("code"), "INTERNAL_ERROR");
+  disk.fail_commits(std::nullopt);
+  const json::value next = run({{"op", "read"}});
+  EXPECT_EQ(count(next), "1");
+  EXPECT_THAT(std::string(next.at_pointer("/context/note").as_string()), HasSubstr("taken back"));
+  EXPECT_EQ(read("f").at("content"), "good");
+}
+
 TEST_F(WorkerTest, AnErrorKeepsFilesAndMemoryOrNeither) {
   const json::value write = {{"op", "write"}, {"path", "/workspace/f"}, {"content", "bad"}, {"then", "error"}};
   run({{"op", "write"}, {"path", "/workspace/f"}, {"content", "good"}});

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "sandbox_workers/engine/engine.h"
+#include "snapshot/snapshot_store.h"
+
+namespace sw::interpreter {
+
+/// A version of a context's memory, for the engine.
+class StoredMemory final : public engine::SnapshotSource {
+ public:
+  StoredMemory(snapshot::SnapshotStore& store, std::string context, const snapshot::VersionInfo& version)
+      : store_(store), context_(std::move(context)), version_(version) {}
+
+  std::uint64_t memory_bytes() const override { return version_.memory_bytes; }
+  Result<BytesView> fill(std::span<std::byte> memory, BytesView base) override {
+    SW_TRY(restored_, store_.restore(context_, version_.id, version_.build, base, memory));
+    return BytesView(restored_->host_tables);
+  }
+
+  /// What is known to be stored of the memory; nothing before it has been filled.
+  std::optional<snapshot::Live> take_live() {
+    if (!restored_) return std::nullopt;
+    return std::move(restored_->live);
+  }
+
+ private:
+  snapshot::SnapshotStore& store_;
+  const std::string context_;
+  const snapshot::VersionInfo& version_;
+  std::optional<snapshot::Restored> restored_;
+};
+
+}  // namespace sw::interpreter
