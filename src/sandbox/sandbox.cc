@@ -338,10 +338,10 @@ Answer<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::Outp
 
   auto called = binding.worker().execute_in_context(key_, args, get_files, output);
   if (!called.ok()) {
-    Error error = std::move(called).error();
+    const Error& error = called.error();
     return Failure{.body = runtime::internal_error(
                        fmt::format("Binding '{}' failed: {}", context.binding, error.message), 502),
-                   .cause = std::move(error)};
+                   .cause = error};
   }
   if (auto* refused = std::get_if<runtime::ErrorBody>(&*called)) {
     if (refused->code == "CONTEXT_NOT_FOUND") {
@@ -361,11 +361,11 @@ Answer<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::Outp
 Answer<Done> Sandbox::take_over(ContextRecord& context, const runtime::ExecuteResponse& response) {
   if (options_.file_api) {
     if (auto applied = workspace_->apply_diff(response.workspace, now_ns()); !applied.ok()) {
-      Error error = std::move(applied).error();
+      const Error& error = applied.error();
       forget();  // some of it may be in the tree
       return Failure{.body = runtime::internal_error(
                          fmt::format("the Interpreter returned an invalid workspace: {}", error.message)),
-                     .cause = std::move(error)};
+                     .cause = error};
     }
   }
   ContextRecord after = context;
