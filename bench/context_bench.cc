@@ -71,31 +71,29 @@ class Folder {
   fs::path path_;
 };
 
-std::shared_ptr<runtime::Worker> open_worker(const std::shared_ptr<engine::Engine>& engine, const Folder& folder) {
+std::shared_ptr<interpreter::InterpreterWorker> open_worker(const std::shared_ptr<engine::Engine>& engine,
+                                                            const Folder& folder) {
   return must(interpreter::define_interpreter_runtime(engine, {.storage_folder = folder.path()}));
 }
 
-void post(runtime::Worker& worker, const std::string& path, std::string body) {
-  const auto response = must(worker.fetch({.method = "POST",
-                                           .path = fmt::format("/interpreters/{}{}", kKey, path),
-                                           .headers = {{"content-type", "application/json"}},
-                                           .body = std::move(body)}));
-  if (response.status >= 300) fail(fmt::format("{}: {}", path, response.body));
+std::unique_ptr<runtime::Interpreter> interpreter_of(interpreter::InterpreterWorker& worker) {
+  return must(worker.interpreter(kKey));
 }
 
-void create_context(runtime::Worker& worker) { post(worker, "/contexts", R"({"id":"c"})"); }
+void create_context(interpreter::InterpreterWorker& worker, const char* id = "c") {
+  must(interpreter_of(worker)->create(id, "/workspace"));
+}
 
-runtime::ExecuteResponse run(runtime::Worker& worker, const std::string& code, std::string context = "c") {
+runtime::ExecuteResponse run(interpreter::InterpreterWorker& worker, const std::string& code,
+                             std::string context = "c") {
   runtime::ExecuteArgs args;
   args.context_id = std::move(context);
   args.code = code;
   args.limits.wall_max = std::chrono::minutes(10);
   wasi::BufferSink ignored;
-  auto answer = must(worker.execute_in_context(kKey, args, {}, ignored));
-  if (const auto* refused = std::get_if<runtime::ErrorBody>(&answer)) fail(refused->message);
-  auto& response = std::get<runtime::ExecuteResponse>(answer);
+  auto response = must(interpreter_of(worker)->execute(std::move(args), {}, ignored));
   if (response.outcome.error) fail(fmt::format("{}: {}", code, response.outcome.error->message));
-  return std::move(response);
+  return response;
 }
 
 /// Bytes this process has handed to the kernel for files.
@@ -137,7 +135,7 @@ void restore_evicted(benchmark::State& state, const std::shared_ptr<engine::Engi
   const auto worker =
       must(interpreter::define_interpreter_runtime(engine, {.storage_folder = folder.path(), .residency = pool}));
   create_context(*worker);
-  post(*worker, "/contexts", R"({"id":"d"})");
+  create_context(*worker, "d");
   for (const char* context : {"c", "d"}) run(*worker, code.set, context);
   bool first = true;
   for (auto _ : state) {
@@ -173,9 +171,9 @@ void fork(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine
   create_context(*worker);
   run(*worker, define);
   for (auto _ : state) {
-    post(*worker, "/contexts/c/fork", R"({"id":"d"})");
+    must(interpreter_of(*worker)->fork("c", "d"));
     state.PauseTiming();
-    must(worker->fetch({.method = "DELETE", .path = fmt::format("/interpreters/{}/contexts/d", kKey)}));
+    must(interpreter_of(*worker)->remove("d"));
     state.ResumeTiming();
   }
 }

@@ -23,4 +23,8 @@ T must(Result<T> result) {
   return *std::move(result);
 }
 
+inline void must(const Result<void>& result) {
+  if (!result.ok()) fail(result.error().message);
+}
+
 }  // namespace sw

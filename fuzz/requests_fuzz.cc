@@ -8,8 +8,8 @@
 
 #include "fuzz/fuzz.h"
 #include "interpreter/fake_engine.h"
-#include "interpreter/routes.h"
 #include "interpreter/server.h"
+#include "runtime/interpreter_routes.h"
 #include "sandbox/fake_worker.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
@@ -138,8 +138,7 @@ void run_cell(interpreter::InterpreterServer& server, Workspace& files, Choices&
     return found;
   };
   wasi::BufferSink output;
-  const auto answer = server.execute_in_context(args, get_files, output, {});
-  if (const auto* response = std::get_if<runtime::ExecuteResponse>(&answer)) {
+  if (const auto response = server.execute(std::move(args), get_files, output); response.ok()) {
     require(files.apply_diff(response->workspace, 1).ok(), "the files of a run can be taken over");
   }
 }
@@ -163,7 +162,7 @@ void ask_interpreter(Choices& choices) {
       continue;
     }
     const runtime::Request request = any_request(choices);
-    check(request, server->fetch(request));
+    check(request, runtime::serve_interpreter(*server, request, server->now_ms()));
   }
 }
 

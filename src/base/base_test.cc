@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <sys/stat.h>
+#include <cerrno>
 
 #include <filesystem>
 
@@ -38,12 +40,33 @@ TEST(Result, WhileDoingPrefixesTheMessage) {
             "restoring c42: page 17 torn");
 }
 
+TEST(ErrorCodes, EachRowIsThatOfItsCode) {
+  EXPECT_EQ(info_of(ErrorCode::kGuestStackOverflow).code, ErrorCode::kGuestStackOverflow);
+  EXPECT_EQ(info_of(ErrorCode::kFileTooLarge).protocol_name, "FILE_TOO_LARGE");
+  EXPECT_EQ(info_of(ErrorCode::kFileTooLarge).http_status, 413);
+  EXPECT_EQ(info_of(ErrorCode::kFileTooLarge).host_errno, EFBIG);
+  EXPECT_EQ(info_of(ErrorCode::kFileTooLarge).exit_status, 2);
+}
+
+TEST(ErrorCodes, AreFoundByWhatTheProtocolSays) {
+  EXPECT_EQ(find_error_code("VALIDATION_FAILED", 413), ErrorCode::kRequestTooLarge);
+  EXPECT_EQ(find_error_code("VALIDATION_FAILED", 418), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(find_error_code("INTERNAL_ERROR", 503), ErrorCode::kUnavailable);
+  EXPECT_EQ(find_error_code("INTERNAL_ERROR", 599), ErrorCode::kUnreachable);
+  EXPECT_EQ(find_error_code("TEAPOT", 418), ErrorCode::kUnreachable) << "not one of us";
+}
+
+TEST(Error, OfTheHostIsNoMistakeOfTheCallers) {
+  EXPECT_EQ((Error{ErrorCode::kNotFound, "no row", 0}.as_fault().code), ErrorCode::kInternal);
+  EXPECT_EQ((Error{ErrorCode::kUnavailable, "disk full", 0}.as_fault().code), ErrorCode::kUnavailable);
+}
+
 TEST(ResultDeathTest, ReadingWhatIsNotThereEndsTheProgram) {
   EXPECT_DEATH((void)half(3).value(), "the value of a failed result was read: odd");
   EXPECT_DEATH((void)*half(3), "the value of a failed result was read: odd");
   EXPECT_DEATH((void)half(2).error(), "the error of a successful result was read");
   EXPECT_DEATH((void)Result<void>().error(), "the error of a successful result was read");
-  EXPECT_DEATH((void)(ValueOr<int, bool>(true)).value(), "the value of a failed result was read");
+  EXPECT_DEATH((void)(Result<int, bool>(true)).value(), "the value of a failed result was read");
 }
 
 TEST(Sha256, MatchesTheStandardsVector) {

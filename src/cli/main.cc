@@ -27,7 +27,7 @@ using sw::Result;
 
 int report(const Error& error) {
   sw::cli::complain(error.message);
-  return sw::cli::status_of(error);
+  return sw::info_of(error.code).exit_status;
 }
 
 int report(const Result<int>& status) { return status.ok() ? *status : report(status.error()); }

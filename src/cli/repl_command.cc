@@ -69,10 +69,10 @@ class SandboxTarget final : public ReplTarget {
   Result<std::vector<File>> files() override {
     using Entries = std::vector<WorkspaceEntry>;
     constexpr std::string_view kFolder = "/workspace";
-    SW_TRY(const Entries entries,
-           result_of(sandbox().with_files<Entries>(
-               sandbox::FileUse::kLook, "directory.list", kFolder,
-               [&](Workspace& workspace, std::uint64_t) { return workspace.list(kFolder, Depth::kAll); })));
+    SW_TRY(const Entries entries, sandbox().with_files(sandbox::FileUse::kLook, "directory.list", kFolder,
+                                                       [&](Workspace& workspace, std::uint64_t) {
+                                                         return workspace.list(kFolder, Depth::kAll);
+                                                       }));
     std::vector<File> files;
     for (const WorkspaceEntry& entry : entries) {
       files.push_back({.path = entry.path.substr(kFolder.size() + 1),
@@ -84,7 +84,7 @@ class SandboxTarget final : public ReplTarget {
   }
 
   Result<std::vector<Context>> contexts() override {
-    SW_TRY(const auto records, result_of(sandbox().contexts()));
+    SW_TRY(const auto records, sandbox().contexts());
     std::vector<Context> contexts;
     for (const sandbox::ContextRecord& record : records) {
       contexts.push_back({.id = record.id,
@@ -96,22 +96,22 @@ class SandboxTarget final : public ReplTarget {
   }
 
   Result<void> fork(const std::string& context, const std::string& new_context) override {
-    SW_TRY(const auto made, result_of(sandbox().fork(context, new_context)));
+    SW_TRY(const auto made, sandbox().fork(context, new_context));
     return {};
   }
   Result<void> undo(const std::string& context, std::uint32_t runs) override {
-    return result_of(sandbox().undo(context, runs));
+    return sandbox().undo(context, runs);
   }
   Result<void> add_checkpoint(const std::string& context, const std::string& label) override {
-    return result_of(sandbox().add_checkpoint(context, label));
+    return sandbox().add_checkpoint(context, label);
   }
   Result<void> restore_checkpoint(const std::string& context, const std::string& label) override {
-    return result_of(sandbox().restore_checkpoint(context, label));
+    return sandbox().restore_checkpoint(context, label);
   }
   Result<std::vector<std::string>> checkpoints(const std::string& context) override {
-    SW_TRY(const auto found, result_of(sandbox().checkpoints(context)));
+    SW_TRY(const auto found, sandbox().checkpoints(context));
     std::vector<std::string> labels;
-    for (const sandbox::Checkpoint& checkpoint : found) labels.push_back(checkpoint.name);
+    for (const runtime::Checkpoint& checkpoint : found) labels.push_back(checkpoint.name);
     return labels;
   }
 

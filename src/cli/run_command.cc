@@ -211,12 +211,6 @@ Result<Job> prepare(const RunOptions& options) {
 
 }  // namespace
 
-int status_of(const Error& error) {
-  const bool is_wrong_use = error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound ||
-                            error.code == ErrorCode::kPermission;
-  return is_wrong_use ? kStatusWrongUse : kStatusHostFault;
-}
-
 Result<int> run_command(const RunOptions& options) {
   SW_TRY(Job job, prepare(options));
   SW_TRY(const auto machine, engine::Machine::create());
@@ -241,9 +235,9 @@ Result<int> run_command(const RunOptions& options) {
     if (!answer.ok()) return std::move(answer).error();
     sandbox::Ran& ran = *answer;
     outcome = std::move(ran.response.outcome);
-    report = engine::ContextReport{.id = ran.context.id,
-                                   .cwd = ran.context.cwd,
-                                   .executions = ran.context.executions,
+    report = engine::ContextReport{.id = ran.context->id,
+                                   .cwd = ran.context->cwd,
+                                   .executions = ran.context->executions,
                                    .state = std::string(runtime::state_name(ran.response.state)),
                                    .note = ran.response.note};
     if (ran.response.snapshot_ms) {

@@ -44,7 +44,4 @@ inline constexpr int kStatusMemoryLimit = 137;  // as after the kernel's out-of-
 /// Runs the program and returns the exit status. An Error was not shown yet.
 Result<int> run_command(const RunOptions& options);
 
-/// The exit status for an Error.
-int status_of(const Error& error);
-
 }  // namespace sw::cli

@@ -58,9 +58,9 @@ constexpr const char* kRow = "{:<24} {:<12} {:>6}  {:<10} {}\n";
 constexpr const char* kSnapshotRow = "{:<24} {:<12} {:<10} {:>9} {:>9}  {:<24}  {}\n";
 
 boost::json::object snapshot_json(const sandbox::ContextRecord& context,
-                                  const std::vector<sandbox::Checkpoint>& checkpoints) {
+                                  const std::vector<runtime::Checkpoint>& checkpoints) {
   boost::json::array names;
-  for (const sandbox::Checkpoint& checkpoint : checkpoints) {
+  for (const runtime::Checkpoint& checkpoint : checkpoints) {
     names.push_back({{"name", checkpoint.name}, {"takenAt", checkpoint.taken_at_ms}});
   }
   return {{"context", context.id},
@@ -72,13 +72,13 @@ boost::json::object snapshot_json(const sandbox::ContextRecord& context,
 Result<void> act(ContextAction action, const ContextOptions& options, sandbox::Sandbox& sandbox) {
   switch (action) {
     case ContextAction::kFork: {
-      SW_TRY(const auto made, result_of(sandbox.fork(options.context, options.argument)));
+      SW_TRY(const auto made, sandbox.fork(options.context, options.argument));
       return {};
     }
-    case ContextAction::kUndo: return result_of(sandbox.undo(options.context, options.runs));
-    case ContextAction::kCheckpoint: return result_of(sandbox.add_checkpoint(options.context, options.argument));
-    case ContextAction::kRestore: return result_of(sandbox.restore_checkpoint(options.context, options.argument));
-    case ContextAction::kDelete: return result_of(sandbox.delete_context(options.context));
+    case ContextAction::kUndo: return sandbox.undo(options.context, options.runs);
+    case ContextAction::kCheckpoint: return sandbox.add_checkpoint(options.context, options.argument);
+    case ContextAction::kRestore: return sandbox.restore_checkpoint(options.context, options.argument);
+    case ContextAction::kDelete: return sandbox.delete_context(options.context);
   }
   return {};
 }
@@ -144,16 +144,12 @@ Result<sandbox::ContextRecord> LocalSandbox::context(const std::string& id, cons
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the context '{}' is in {}, not in {}", id, known->language, language), 0};
   }
-  if (known.ok()) return *known;
-  if (known.error().body.code != "CONTEXT_NOT_FOUND") return sandbox::to_error(known.error());
-  return result_of(sandbox_->create_context({.binding = binding_of(language), .id = id, .env = {}}));
+  if (known.ok() || known.error().code != ErrorCode::kContextNotFound) return known;
+  return sandbox_->create_context({.binding = binding_of(language), .id = id, .env = {}});
 }
 
 Result<sandbox::Ran> LocalSandbox::run(const sandbox::Cell& cell, wasi::OutputSink& output) {
-  auto answer = sandbox_->execute(cell, output);
-  if (!answer.ok()) return sandbox::to_error(answer.error());
-  if (auto* ran = std::get_if<sandbox::Ran>(&*answer)) return std::move(*ran);
-  return Error{ErrorCode::kInternal, "the run was not in a context", 0};
+  return sandbox_->execute(cell, output);
 }
 
 bool is_worth_telling(std::string_view note) { return !note.empty() && note != runtime::kNewContextNote; }
@@ -167,7 +163,7 @@ std::string_view memory_state(const sandbox::ContextRecord& context) {
 
 Result<int> contexts_command(const ContextOptions& options, bool json) {
   SW_TRY(const auto local, LocalSandbox::open_existing(options.data_folder, options.sandbox));
-  SW_TRY(const auto contexts, result_of(local->sandbox().contexts()));
+  SW_TRY(const auto contexts, local->sandbox().contexts());
   if (json) {
     boost::json::array list;
     for (const sandbox::ContextRecord& context : contexts) list.push_back(to_json(context));
@@ -184,7 +180,7 @@ Result<int> contexts_command(const ContextOptions& options, bool json) {
 
 Result<int> snapshots_command(const ContextOptions& options, bool json) {
   SW_TRY(const auto local, LocalSandbox::open_existing(options.data_folder, options.sandbox));
-  SW_TRY(const auto contexts, result_of(local->sandbox().contexts()));
+  SW_TRY(const auto contexts, local->sandbox().contexts());
   SW_TRY(const auto machine, engine::Machine::create());
   std::set<std::string> loaded;
   boost::json::array list;
@@ -197,13 +193,13 @@ Result<int> snapshots_command(const ContextOptions& options, bool json) {
       SW_TRY(auto engine, load_engine(*machine, std::move(language)));
       SW_CHECK_OK(local->add_engine(std::move(engine)));
     }
-    SW_TRY(const auto checkpoints, result_of(local->sandbox().checkpoints(context.id)));
+    SW_TRY(const auto checkpoints, local->sandbox().checkpoints(context.id));
     if (json) {
       list.push_back(snapshot_json(context, checkpoints));
       continue;
     }
     std::vector<std::string> names;
-    for (const sandbox::Checkpoint& checkpoint : checkpoints) names.push_back(checkpoint.name);
+    for (const runtime::Checkpoint& checkpoint : checkpoints) names.push_back(checkpoint.name);
     const auto& snapshot = context.snapshot;
     fmt::print(kSnapshotRow, context.id, context.language, memory_state(context),
                snapshot ? show_bytes(snapshot->bytes) : "-", snapshot ? show_bytes(snapshot->stored_bytes) : "-",
@@ -217,11 +213,11 @@ Result<int> snapshots_command(const ContextOptions& options, bool json) {
 Result<int> context_command(ContextAction action, const ContextOptions& options) {
   SW_TRY(const auto local, LocalSandbox::open_existing(options.data_folder, options.sandbox));
   const auto found = local->sandbox().context(options.context);
-  if (!found.ok() && found.error().body.code == "CONTEXT_NOT_FOUND") {
+  if (!found.ok() && found.error().code == ErrorCode::kContextNotFound) {
     return Error{ErrorCode::kNotFound,
                  fmt::format("the sandbox '{}' has no context '{}'", options.sandbox, options.context), 0};
   }
-  SW_TRY(const sandbox::ContextRecord context, result_of(found));
+  SW_TRY(const sandbox::ContextRecord context, found);
   SW_TRY(const auto machine, engine::Machine::create());
   SW_TRY(auto language, engine::find_language(context.language));
   SW_TRY(auto engine, load_engine(*machine, std::move(language)));

@@ -50,16 +50,6 @@ class LocalSandbox {
   std::unique_ptr<sandbox::Sandbox> sandbox_;
 };
 
-/// What a sandbox answers, for those who know Errors only.
-template <class T>
-Result<T> result_of(sandbox::Answer<T> answer) {
-  if (answer.ok()) return *std::move(answer);
-  return sandbox::to_error(answer.error());
-}
-inline Result<void> result_of(const sandbox::Answer<Done>& answer) {
-  return answer.ok() ? Result<void>() : sandbox::to_error(answer.error());
-}
-
 /// Does the note of a run say more than that its context is new?
 bool is_worth_telling(std::string_view note);
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "sandbox_workers/runtime/answers.h"
+
 namespace sw::interpreter {
 
 namespace {
@@ -17,9 +19,6 @@ constexpr storage::TableId kMetaTable = 0x01;
 constexpr storage::TableId kContextsTable = 0x10;
 constexpr std::string_view kMetaKey = "interpreter";
 constexpr int kMetaVersion = 1;
-constexpr std::size_t kIdBytesMax = 128;
-
-Error refused(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message), 0}; }
 
 /// What is kept of the Interpreter itself.
 struct Metadata {
@@ -122,7 +121,7 @@ Result<object::IdleVerdict> Contexts::alarm() {
 Result<std::optional<ContextRow>> Contexts::find(std::string_view id) {
   std::optional<ContextRow> row;
   // What no context can be called is not looked for: the storage would refuse it as a key.
-  if (id.empty() || id.size() > kIdBytesMax) return row;
+  if (!runtime::check_context_id(id).ok()) return row;
   SW_CHECK_OK(storage_.read([&](storage::Reader& reader) -> Result<void> {
     row.reset();
     SW_TRY(const auto bytes, reader.get(kContextsTable, id));
@@ -149,16 +148,13 @@ Result<Contexts::Rows> Contexts::list() {
 }
 
 Result<void> Contexts::check_new(std::string_view id) {
-  if (id.empty() || id.size() > kIdBytesMax) {
-    return refused("id must be a non-empty string of at most 128 characters");
-  }
-  if (id.find('\0') != std::string_view::npos) return refused("id must not contain a NUL character");
+  SW_CHECK_OK(runtime::check_context_id(id));
   SW_TRY(const Rows existing, list());
   if (existing.size() >= options_.contexts_max) {
-    return refused(fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
+    return runtime::refusal(fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
   }
   if (std::ranges::any_of(existing, [&](const auto& entry) { return entry.first == id; })) {
-    return refused(fmt::format("Code context '{}' already exists", id));
+    return runtime::refusal(fmt::format("Code context '{}' already exists", id));
   }
   return {};
 }
@@ -249,13 +245,13 @@ ContextRow Contexts::rewound(ContextRow row) {
 
 Result<ContextRow> Contexts::existing(std::string_view id) {
   SW_TRY(const auto row, find(id));
-  if (!row) return Error{ErrorCode::kNotFound, fmt::format("Code context '{}' not found", id), 0};
+  if (!row) return runtime::context_not_found(id);
   return *row;
 }
 
 Result<ContextRow> Contexts::with_memory(std::string_view id) {
   SW_TRY(ContextRow row, existing(id));
-  if (!has_memory(id)) return refused(fmt::format("Code context '{}' has no saved memory yet", id));
+  if (!has_memory(id)) return runtime::refusal(fmt::format("Code context '{}' has no saved memory yet", id));
   return row;
 }
 

@@ -34,7 +34,7 @@ struct ContextsOptions {
 
 /// Threads: one at a time.
 /// Errors of all: kInvalidArgument and kLimitExceeded for what a caller must not ask (the message says why),
-/// kNotFound for a context or checkpoint that is not there; else those of the storage, and kCorrupt.
+/// kContextNotFound, kNotFound for a checkpoint that is not there; else those of the storage, and kCorrupt.
 class Contexts {
  public:
   using Rows = std::vector<std::pair<std::string, ContextRow>>;
@@ -46,7 +46,8 @@ class Contexts {
   /// Writes the Interpreter's own row if there is none.
   Result<void> ensure_metadata();
 
-  Result<std::optional<ContextRow>> find(std::string_view id);
+  /// Errors: kContextNotFound.
+  Result<ContextRow> existing(std::string_view id);
   Result<Rows> list();
   Result<ContextRow> create(std::string_view id, std::string_view cwd);
   Result<void> remove(std::string_view id);
@@ -101,7 +102,7 @@ class Contexts {
   static snapshot::Also writer_of(std::string_view id, const ContextRow& row);
   /// May there be a new context of this name?
   Result<void> check_new(std::string_view id);
-  Result<ContextRow> existing(std::string_view id);
+  Result<std::optional<ContextRow>> find(std::string_view id);
   Result<ContextRow> with_memory(std::string_view id);
   Result<snapshot::CheckpointInfo> checkpoint(std::string_view id, std::string_view name);
   ContextRow rewound(ContextRow row);

@@ -13,7 +13,6 @@
 
 namespace sw::interpreter {
 
-using runtime::ErrorBody;
 using runtime::Request;
 
 namespace {
@@ -27,14 +26,14 @@ bool is_env_name(std::string_view name) {
 }
 
 /// Null values are skipped; then names that cannot be are dropped.
-ValueOr<runtime::EnvVars, ErrorBody> env_vars_of(const json::object& body) {
+Result<runtime::EnvVars> env_vars_of(const json::object& body) {
   const json::value* const given = body.if_contains("envVars");
   if (!given) return runtime::EnvVars();
-  if (!given->is_object()) return runtime::validation_failed("envVars must be an object");
+  if (!given->is_object()) return runtime::refusal("envVars must be an object");
   runtime::EnvVars env;
   for (const auto& [name, value] : given->get_object()) {
     if (value.is_null()) continue;
-    if (!value.is_string()) return runtime::validation_failed("envVars values must be strings");
+    if (!value.is_string()) return runtime::refusal("envVars values must be strings");
     if (is_env_name(name)) env.emplace_back(std::string(name), std::string(value.get_string()));
   }
   return env;
@@ -47,56 +46,53 @@ bool is_language_of(const engine::EngineInfo& info, std::string_view name) {
 }
 
 /// Stdin and arguments, which this project adds to the protocol's request.
-std::optional<ErrorBody> read_extras(const json::object& body, engine::RunRequest& request) {
+Result<void> read_extras(const json::object& body, engine::RunRequest& request) {
   if (const json::value* input = body.if_contains("stdin")) {
-    if (!input->is_string()) return runtime::validation_failed("stdin must be a string");
+    if (!input->is_string()) return runtime::refusal("stdin must be a string");
     request.stdin_data = input->get_string();
   }
   if (const json::value* given = body.if_contains("args")) {
-    if (!given->is_array()) return runtime::validation_failed("args must be an array of strings");
+    if (!given->is_array()) return runtime::refusal("args must be an array of strings");
     for (const json::value& arg : given->get_array()) {
-      if (!arg.is_string()) return runtime::validation_failed("args must be an array of strings");
+      if (!arg.is_string()) return runtime::refusal("args must be an array of strings");
       request.args.emplace_back(arg.get_string());
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
 
-ValueOr<engine::RunRequest, ErrorBody> read_execution_request(const Request& http,
-                                                              const engine::EngineInfo& info) {
+Result<engine::RunRequest> read_execution_request(const Request& http, const engine::EngineInfo& info) {
   const auto type = runtime::find_header(http.headers, "content-type");
   if (!type || !boost::algorithm::istarts_with(*type, "application/json")) {
-    return runtime::validation_failed("Content-Type must be application/json", 415);
+    return Error{ErrorCode::kUnsupportedMediaType, "Content-Type must be application/json", 0};
   }
   auto parsed = runtime::read_object(http, info.limits.request_bytes);
   if (!parsed.ok()) {
-    const bool nothing_there = http.body.empty() && parsed.error().status == 400;
-    return nothing_there ? runtime::validation_failed("JSON body required") : std::move(parsed).error();
+    const bool nothing_there = http.body.empty() && parsed.error().code == ErrorCode::kInvalidArgument;
+    return nothing_there ? runtime::refusal("JSON body required") : std::move(parsed).error();
   }
   const json::object& body = *parsed;
   if (body.contains("input")) {
-    return runtime::validation_failed("input is no longer supported; pass data with envVars");
+    return runtime::refusal("input is no longer supported; pass data with envVars");
   }
   engine::RunRequest request;
   if (const json::value* language = body.if_contains("language")) {
-    if (!language->is_string()) return runtime::validation_failed("language must be a string");
+    if (!language->is_string()) return runtime::refusal("language must be a string");
     if (!is_language_of(info, language->get_string())) {
-      return runtime::validation_failed(fmt::format("Unsupported language '{}' on this runtime ({})",
-                                                    std::string_view(language->get_string()), info.language));
+      return runtime::refusal(fmt::format("Unsupported language '{}' on this runtime ({})",
+                                          std::string_view(language->get_string()), info.language));
     }
     request.alias = language->get_string();
   }
   if (const json::value* code = body.if_contains("code"); code && code->is_string()) {
     request.code = code->get_string();
   }
-  if (auto refusal = runtime::check_code(request.code, info.limits.code_bytes)) return *std::move(refusal);
+  SW_CHECK_OK(runtime::check_code(request.code, info.limits.code_bytes));
   SW_TRY(request.env, env_vars_of(body));
-  if (auto refusal = read_extras(body, request)) return *std::move(refusal);
-  if (const auto valid = engine::validate(request); !valid.ok()) {
-    return runtime::validation_failed(valid.error().message);
-  }
+  SW_CHECK_OK(read_extras(body, request));
+  SW_CHECK_OK(engine::validate(request));
   return request;
 }
 

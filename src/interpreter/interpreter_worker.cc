@@ -14,14 +14,16 @@
 #include "interpreter/interpreter_object.h"
 #include "interpreter/run_slots.h"
 #include "object/host.h"
+#include "runtime/interpreter_routes.h"
+#include "runtime/messages.h"
 #include "sandbox_workers/runtime/answers.h"
 #include "storage/memory/memory_storage.h"
 #include "storage/sqlite/sqlite_storage.h"
 
 namespace sw::interpreter {
 
-using runtime::Answer;
-using runtime::ErrorBody;
+using runtime::Checkpoint;
+using runtime::ContextInfo;
 using runtime::ExecuteArgs;
 using runtime::ExecuteResponse;
 using runtime::Request;
@@ -89,16 +91,15 @@ class InterpreterRuntime {
   bool has_contexts() const { return options_.contexts && parts_.engine->has_sessions(); }
   std::int64_t now_ms() { return parts_.clock->now().time_since_epoch().count(); }
 
-  /// Why there is no such Interpreter; nullopt: there is, or can be.
-  std::optional<ErrorBody> refuse(std::string_view key) const {
-    if (!runtime::is_interpreter_key(key)) return runtime::validation_failed("Invalid interpreter key");
+  /// Why there is no such Interpreter; nothing: there is, or can be.
+  Result<void> check_key(std::string_view key) const {
+    if (!runtime::is_interpreter_key(key)) return runtime::refusal("Invalid interpreter key");
     if (!parts_.engine->has_sessions()) {
-      return runtime::validation_failed(fmt::format("Code contexts are not supported for {}", info().language));
+      return runtime::refusal(fmt::format("Code contexts are not supported for {}", info().language));
     }
-    if (!options_.contexts) {
-      return runtime::validation_failed("Code contexts are not supported: this Worker has no Interpreters");
-    }
-    return std::nullopt;
+    if (!options_.contexts)
+      return runtime::refusal("Code contexts are not supported: this Worker has no Interpreters");
+    return {};
   }
 
   /// A place for a run outside all contexts.
@@ -150,65 +151,120 @@ Result<std::shared_ptr<InterpreterRuntime>> make_runtime(std::shared_ptr<engine:
   return runtime;
 }
 
-Result<std::shared_ptr<runtime::Worker>> define_interpreter_runtime(std::shared_ptr<engine::Engine> engine,
-                                                                    const RuntimeOptions& options) {
-  SW_TRY(auto worker, make_worker<InterpreterWorker>(std::move(engine), options));
-  return std::shared_ptr<runtime::Worker>(std::move(worker));
+Result<std::shared_ptr<InterpreterWorker>> define_interpreter_runtime(std::shared_ptr<engine::Engine> engine,
+                                                                      const RuntimeOptions& options) {
+  return make_worker<InterpreterWorker>(std::move(engine), options);
 }
-
-// --- the Worker
 
 namespace {
 
-Response describe(const InterpreterRuntime& runtime) {
-  const engine::EngineInfo& info = runtime.info();
-  return runtime::json_text_response(200, json::serialize(json::object{{"language", info.language},
-                                                                       {"engine", info.engine_name},
-                                                                       {"contexts", runtime.has_contexts()},
-                                                                       {"protocol", runtime::kProtocolVersion}}));
+/// An Interpreter as its callers have it: each call waits for its turn in the mailbox.
+class QueuedInterpreter final : public runtime::Interpreter {
+ public:
+  QueuedInterpreter(InterpreterRuntime& runtime, std::string_view key) : runtime_(runtime), key_(key) {}
+
+  Result<ContextInfo> create(std::string_view id, std::string_view cwd) override {
+    return ask([&](InterpreterServer& server) { return server.create(id, cwd); });
+  }
+  Result<std::vector<ContextInfo>> contexts() override {
+    return ask([&](InterpreterServer& server) { return server.contexts(); });
+  }
+  Result<ContextInfo> context(std::string_view id) override {
+    return ask([&](InterpreterServer& server) { return server.context(id); });
+  }
+  Result<void> remove(std::string_view id) override {
+    return ask([&](InterpreterServer& server) { return server.remove(id); });
+  }
+  Result<void> destroy() override {
+    return ask([&](InterpreterServer& server) { return server.destroy(); });
+  }
+  Result<ContextInfo> fork(std::string_view id, std::string_view new_id) override {
+    return ask([&](InterpreterServer& server) { return server.fork(id, new_id); });
+  }
+  Result<ContextInfo> undo(std::string_view id, std::uint32_t runs) override {
+    return ask([&](InterpreterServer& server) { return server.undo(id, runs); });
+  }
+  Result<Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override {
+    return ask([&](InterpreterServer& server) { return server.add_checkpoint(id, name); });
+  }
+  Result<std::vector<Checkpoint>> checkpoints(std::string_view id) override {
+    return ask([&](InterpreterServer& server) { return server.checkpoints(id); });
+  }
+  Result<void> remove_checkpoint(std::string_view id, std::string_view name) override {
+    return ask([&](InterpreterServer& server) { return server.remove_checkpoint(id, name); });
+  }
+  Result<ContextInfo> restore_checkpoint(std::string_view id, std::string_view name) override {
+    return ask([&](InterpreterServer& server) { return server.restore_checkpoint(id, name); });
+  }
+
+  Result<ExecuteResponse> execute(ExecuteArgs args, const runtime::GetFiles& get_files,
+                                  wasi::OutputSink& output) override {
+    Result<ExecuteResponse> answer = not_asked();
+    const std::stop_token callers = std::move(args.cancel);
+    SW_CHECK_OK(runtime_.serve(key_, callers, [&](InterpreterServer& server, const std::stop_token& cancel) {
+      args.cancel = cancel;  // the caller's, and that of the host when it shuts down
+      return runtime_.engine()->on_guest_thread(
+          [&] { answer = server.execute(std::move(args), get_files, output); });
+    }));
+    return answer;
+  }
+
+ private:
+  static Error not_asked() { return Error{ErrorCode::kInternal, "the Interpreter was not asked", 0}; }
+
+  template <class Question>
+  std::invoke_result_t<Question, InterpreterServer&> ask(const Question& question) {
+    std::invoke_result_t<Question, InterpreterServer&> answer = not_asked();
+    SW_CHECK_OK(runtime_.serve(key_, {}, [&](InterpreterServer& server, const std::stop_token&) -> Result<void> {
+      answer = question(server);
+      return {};
+    }));
+    return answer;
+  }
+
+  InterpreterRuntime& runtime_;
+  const std::string key_;
+};
+
+// --- over HTTP
+
+Response describe(const runtime::WorkerInfo& info) {
+  return runtime::json_response(200, json::object{{"language", info.language},
+                                                  {"engine", info.engine},
+                                                  {"contexts", info.contexts},
+                                                  {"protocol", info.protocol}});
 }
 
-/// Runs code in a guest of its own.
-Response run_once(InterpreterRuntime& runtime, const Request& http) {
-  auto read = read_execution_request(http, runtime.info());
-  if (!read.ok()) return runtime::error_response(read.error(), runtime.now_ms());
-  const auto slot = runtime.take_slot(http.cancel);
-  if (!slot.ok()) return runtime::error_response(runtime::error_body(slot.error()), runtime.now_ms());
-  engine::RunRequest& request = *read;
+Result<Response> run_once(InterpreterWorker& worker, InterpreterRuntime& runtime, const Request& http) {
+  SW_TRY(engine::RunRequest request, read_execution_request(http, runtime.info()));
   request.limits = runtime.limits();
   request.cancel = http.cancel;
   wasi::BufferSink printed;
-  Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the engine did not run", 0};
-  const auto began = std::chrono::steady_clock::now();
-  const auto on_thread =
-      runtime.engine()->on_guest_thread([&] { outcome = runtime.engine()->run(request, printed); });
-  if (!on_thread.ok()) outcome = on_thread.error();
-  if (!outcome.ok()) outcome = engine::engine_error_outcome(outcome.error());
-  if (outcome->usage.wall.count() == 0) outcome->usage.wall = std::chrono::steady_clock::now() - began;
+  SW_TRY(const engine::Outcome outcome, worker.run(request, printed));
   return runtime::json_text_response(
-      200, engine::execution_result_json(runtime.info(), request, *outcome, printed.out, printed.err));
+      200, engine::execution_result_json(runtime.info(), request, outcome, printed.out, printed.err));
 }
 
 /// A request to an Interpreter, as it sees it.
-Response forward(InterpreterRuntime& runtime, const Request& http) {
+Result<Response> forward(InterpreterRuntime& runtime, const Request& http) {
   const std::string_view rest = std::string_view(http.path).substr(kInterpreters.size());
   const std::string_view key = rest.substr(0, rest.find('/'));
-  const auto now = [&] { return runtime.now_ms(); };
-  if (key.empty()) return runtime::not_found_response(now());
-  if (auto refusal = runtime.refuse(key)) return runtime::error_response(*refusal, now());
+  if (key.empty()) return runtime::not_found_response(runtime.now_ms());
+  SW_CHECK_OK(runtime.check_key(key));
   Request inner = http;
   inner.path = key.size() == rest.size() ? "/" : rest.substr(key.size());
   Response response;
-  const auto served = runtime.serve(key, http.cancel,
-                                    [&](InterpreterServer& server, const std::stop_token& cancel) -> Result<void> {
-                                      inner.cancel = cancel;
-                                      response = server.fetch(inner);
-                                      return {};
-                                    });
-  return served.ok() ? response : runtime::error_response(runtime::error_body(served.error()), now());
+  SW_CHECK_OK(
+      runtime.serve(key, http.cancel, [&](InterpreterServer& server, const std::stop_token&) -> Result<void> {
+        response = runtime::serve_interpreter(server, inner, runtime.now_ms());
+        return {};
+      }));
+  return response;
 }
 
 }  // namespace
+
+// --- the Worker
 
 InterpreterWorker::InterpreterWorker(std::shared_ptr<InterpreterRuntime> runtime) : runtime_(std::move(runtime)) {}
 InterpreterWorker::~InterpreterWorker() = default;
@@ -217,38 +273,44 @@ const std::shared_ptr<engine::Engine>& InterpreterWorker::engine() const { retur
 
 std::optional<Response> InterpreterWorker::route(const Request& /*request*/) { return std::nullopt; }
 
-Result<Response> InterpreterWorker::fetch(const Request& request) {
-  InterpreterRuntime& runtime = *runtime_;
-  if (request.path == "/interpreter") {
-    if (request.method == "GET" || request.method == "HEAD") return describe(runtime);
-    return runtime::method_not_allowed_response("GET", runtime.now_ms());
-  }
-  if (request.path.starts_with(kInterpreters)) return forward(runtime, request);
-  if (request.path == "/execute") {
-    if (request.method == "POST") return run_once(runtime, request);
-    return runtime::method_not_allowed_response("POST", runtime.now_ms());
-  }
-  if (auto response = route(request)) return *std::move(response);
-  return runtime::not_found_response(runtime.now_ms());
+Result<runtime::WorkerInfo> InterpreterWorker::info() {
+  const engine::EngineInfo& info = runtime_->info();
+  return runtime::WorkerInfo{
+      .language = info.language, .engine = info.engine_name, .contexts = runtime_->has_contexts()};
 }
 
-Result<Answer<ExecuteResponse>> InterpreterWorker::execute_in_context(std::string_view key,
-                                                                      const ExecuteArgs& args,
-                                                                      const runtime::GetFiles& get_files,
-                                                                      wasi::OutputSink& output) {
-  // Moving an Answer into a Result makes g++ 12 warn of what is not so; it is built in place.
-  Result<Answer<ExecuteResponse>> answer = Answer<ExecuteResponse>();
-  if (auto refusal = runtime_->refuse(key)) {
-    *answer = *std::move(refusal);
-    return answer;
+Result<engine::Outcome> InterpreterWorker::run(const engine::RunRequest& request, wasi::OutputSink& output) {
+  SW_TRY(const auto slot, runtime_->take_slot(request.cancel));
+  Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the engine did not run", 0};
+  const auto began = std::chrono::steady_clock::now();
+  const auto on_thread = runtime_->engine()->on_guest_thread([&] { outcome = engine()->run(request, output); });
+  if (!on_thread.ok()) outcome = on_thread.error();
+  if (!outcome.ok()) outcome = engine::engine_error_outcome(outcome.error());
+  if (outcome->usage.wall.count() == 0) outcome->usage.wall = std::chrono::steady_clock::now() - began;
+  return outcome;
+}
+
+Result<std::unique_ptr<runtime::Interpreter>> InterpreterWorker::interpreter(std::string_view key) {
+  SW_CHECK_OK(runtime_->check_key(key));
+  return std::unique_ptr<runtime::Interpreter>(std::make_unique<QueuedInterpreter>(*runtime_, key));
+}
+
+Response InterpreterWorker::fetch(const Request& request) {
+  const std::int64_t now = runtime_->now_ms();
+  const auto answered = [&](const Result<Response>& response) {
+    return response.ok() ? *response : runtime::error_response(response.error(), now);
+  };
+  if (request.path == "/interpreter") {
+    if (request.method == "GET" || request.method == "HEAD") return describe(*info());
+    return runtime::method_not_allowed_response("GET", now);
   }
-  const auto served = runtime_->serve(
-      key, args.cancel, [&](InterpreterServer& server, const std::stop_token& cancel) -> Result<void> {
-        return runtime_->engine()->on_guest_thread(
-            [&] { *answer = server.execute_in_context(args, get_files, output, cancel); });
-      });
-  if (!served.ok()) *answer = runtime::error_body(served.error());
-  return answer;
+  if (request.path.starts_with(kInterpreters)) return answered(forward(*runtime_, request));
+  if (request.path == "/execute") {
+    if (request.method == "POST") return answered(run_once(*this, *runtime_, request));
+    return runtime::method_not_allowed_response("POST", now);
+  }
+  if (auto response = route(request)) return *std::move(response);
+  return runtime::not_found_response(now);
 }
 
 }  // namespace sw::interpreter

@@ -89,29 +89,27 @@ class Crowd {
 
  private:
   void run_one(std::size_t language, std::size_t number) {
-    runtime::Worker& worker = *workers_[language];
+    InterpreterWorker& worker = *workers_[language];
     const std::string key = "sandbox" + std::to_string(number / kContextsOfOne);
     runtime::ExecuteArgs args;
     args.context_id = "c" + std::to_string(number % kContextsOfOne);
     args.code = languages_[language].count;
     int& count = counts_[language][number];
+    const auto interpreter = worker.interpreter(key).value();
     if (count == 0) {
-      const auto made = worker.fetch({.method = "POST",
-                                      .path = "/interpreters/" + key + "/contexts",
-                                      .body = R"({"id":")" + args.context_id + "\"}"});
-      ASSERT_EQ(made->status, 201) << made->body;
+      const auto made = interpreter->create(args.context_id, "/workspace");
+      ASSERT_TRUE(made.ok()) << made.error().message;
     }
     wasi::BufferSink printed;
-    const auto answer = worker.execute_in_context(
-        key, args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
-    const auto* response = std::get_if<runtime::ExecuteResponse>(&*answer);
-    ASSERT_TRUE(response) << std::get<runtime::ErrorBody>(*answer).message;
+    const auto response = interpreter->execute(
+        args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
+    ASSERT_TRUE(response.ok()) << response.error().message;
     ASSERT_TRUE(response->outcome.value) << languages_[language].name;
     ASSERT_EQ(response->outcome.value->text, std::to_string(++count)) << key << ' ' << args.context_id;
   }
 
   const std::vector<Language> languages_;
-  std::vector<std::shared_ptr<runtime::Worker>> workers_;
+  std::vector<std::shared_ptr<InterpreterWorker>> workers_;
   std::vector<std::vector<int>> counts_;
   const unsigned seed_ = std::random_device{}();
   std::mt19937 random_{seed_};
@@ -164,18 +162,16 @@ TEST(Residency, InterpretersAtWorkAreLeftAloneAndTheOthersGo) {
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&, caller] {
-      const std::string key = "k" + std::to_string(caller % 2);  // two callers each
+      const auto interpreter = worker->interpreter("k" + std::to_string(caller % 2)).value();  // two callers each
       wasi::BufferSink printed;
       for (int i = 0; i < 200; ++i) {
         runtime::ExecuteArgs args;
         args.context_id = std::to_string(i % kContextsOfOne);
         args.code = R"({"op":"write","path":"/workspace/f","content":"x"})";
-        (void)worker->fetch({.method = "POST",
-                             .path = "/interpreters/" + key + "/contexts",
-                             .body = R"({"id":")" + args.context_id + "\"}"});
-        const auto answer = worker->execute_in_context(
-            key, args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
-        EXPECT_TRUE(std::holds_alternative<runtime::ExecuteResponse>(*answer));
+        (void)interpreter->create(args.context_id, "/workspace");
+        const auto answer = interpreter->execute(
+            args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
+        EXPECT_TRUE(answer.ok());
       }
     });
   }

@@ -7,16 +7,15 @@
 #include <chrono>
 #include <set>
 
-#include "interpreter/routes.h"
 #include "interpreter/stored_memory.h"
 #include "runtime/messages.h"
 #include "sandbox_workers/runtime/answers.h"
 
 namespace sw::interpreter {
 
-using runtime::Answer;
+using runtime::Checkpoint;
+using runtime::ContextInfo;
 using runtime::ContextState;
-using runtime::ErrorBody;
 using runtime::ExecuteResponse;
 
 namespace {
@@ -32,8 +31,19 @@ engine::Ending ending_of(const engine::Outcome& outcome) {
                                                              : engine::Ending::kGuestError;
 }
 
-ErrorBody engine_failed(const Error& error) {
-  return runtime::internal_error(fmt::format("Engine execution failed: {}", error.message), 502);
+Error engine_failed(const Error& error) {
+  return Error{ErrorCode::kInternal, fmt::format("Engine execution failed: {}", error.message), 0};
+}
+
+Error bad_files(std::string message) { return Error{ErrorCode::kBadReply, std::move(message), 0}; }
+
+/// What a caller must not ask: too much of something is one, too.
+template <class T>
+Result<T> refused_or(Result<T> result) {
+  if (result.ok() || result.error().code != ErrorCode::kLimitExceeded) return result;
+  Error error = std::move(result).error();
+  error.code = ErrorCode::kInvalidArgument;
+  return error;
 }
 
 void add(std::string& note, std::string_view more) {
@@ -54,10 +64,9 @@ bool were_asked_for(const std::vector<WorkspaceFile>& files, const std::vector<s
 
 /// One run, from the request to the answer.
 struct InterpreterServer::Run {
-  const runtime::ExecuteArgs& args;
+  const runtime::ExecuteArgs args;
   const runtime::GetFiles& get_files;
   wasi::OutputSink& output;
-  const std::stop_token& cancel;
   ContextRow row = {};
   std::unique_ptr<Resident> resident = {};
   wasi::TreeState files_before = {};
@@ -83,124 +92,118 @@ Result<std::unique_ptr<InterpreterServer>> InterpreterServer::open(std::shared_p
       new InterpreterServer(std::move(engine), std::move(pool), options, std::move(contexts)));
 }
 
-runtime::Response InterpreterServer::fetch(const runtime::Request& request) {
-  const auto working = tenant_.work();
-  return Routes(*this).fetch(request);
-}
-
-Result<void> InterpreterServer::destroy() {
+Result<void> InterpreterServer::destroy_all() {
   tenant_.clear();
   mirror_ = std::make_shared<Workspace>(options_.workspace_limits, contexts_->now_ns());
   return contexts_->destroy();
 }
 
+Result<void> InterpreterServer::destroy() {
+  const auto working = tenant_.work();
+  return destroy_all();
+}
+
 Result<object::IdleVerdict> InterpreterServer::on_alarm() {
   const auto working = tenant_.work();
   SW_TRY(const auto verdict, contexts_->alarm());
-  if (verdict == object::IdleVerdict::kDestroy) SW_CHECK_OK(destroy());
+  if (verdict == object::IdleVerdict::kDestroy) SW_CHECK_OK(destroy_all());
   return verdict;
 }
 
 // --- a run
 
-Answer<ExecuteResponse> InterpreterServer::execute_in_context(const runtime::ExecuteArgs& args,
-                                                              const runtime::GetFiles& get_files,
-                                                              wasi::OutputSink& output,
-                                                              const std::stop_token& cancel) {
+Result<ExecuteResponse> InterpreterServer::execute(runtime::ExecuteArgs args, const runtime::GetFiles& get_files,
+                                                   wasi::OutputSink& output) {
   const auto working = tenant_.work();
-  Run run{.args = args, .get_files = get_files, .output = output, .cancel = cancel};
-  using Step = Refusal (InterpreterServer::*)(Run&);
+  Run run{.args = std::move(args), .get_files = get_files, .output = output};
+  using Step = Result<void> (InterpreterServer::*)(Run&);
   for (const Step step : {&InterpreterServer::find_row, &InterpreterServer::agree_on_count,
                           &InterpreterServer::reconcile, &InterpreterServer::ensure_instance}) {
-    if (auto refusal = (this->*step)(run)) {
+    if (auto ready = (this->*step)(run); !ready.ok()) {
       // An instance that was found is as good as before.
       if (run.resident) tenant_.put(std::move(run.resident));
-      return *std::move(refusal);
+      return std::move(ready).error();
     }
   }
   execute(run);
-  if (auto failure = store(run)) return *std::move(failure);
+  SW_CHECK_OK(store(run));
   auto answered = answer(run);
   if (run.resident) tenant_.put(std::move(run.resident));
   return answered;
 }
 
-InterpreterServer::Refusal InterpreterServer::find_row(Run& run) {
-  if (const auto made = contexts_->ensure_metadata(); !made.ok()) return runtime::error_body(made.error());
-  if (auto wrong = runtime::check_code(run.args.code, engine_->info().limits.code_bytes)) return wrong;
+Result<void> InterpreterServer::find_row(Run& run) {
+  SW_CHECK_OK(contexts_->ensure_metadata());
+  SW_CHECK_OK(runtime::check_code(run.args.code, engine_->info().limits.code_bytes));
   engine::RunRequest request;
   request.code = run.args.code;
   request.env = run.args.env;
   request.args = run.args.args;
-  if (const auto valid = engine::validate(request); !valid.ok()) {
-    return runtime::validation_failed(valid.error().message);
+  SW_CHECK_OK(engine::validate(request));
+  if (run.args.context_id.empty()) {
+    return runtime::refusal("contextId must be a non-empty string");
   }
-  if (run.args.context_id.empty()) return runtime::validation_failed("contextId must be a non-empty string");
-  auto row = contexts_->find(run.args.context_id);
-  if (!row.ok()) return runtime::error_body(row.error());
-  if (!*row) return runtime::context_not_found(run.args.context_id);
-  run.row = **std::move(row);
-  return std::nullopt;
+  SW_TRY(run.row, contexts_->existing(run.args.context_id));
+  return {};
 }
 
 /// The Sandbox stores a run's files after this Interpreter has stored its memory. If it did not get that far, the
 /// run has to go here, too.
-InterpreterServer::Refusal InterpreterServer::agree_on_count(Run& run) {
-  if (!run.args.executions_known || *run.args.executions_known == run.row.executions) return std::nullopt;
+Result<void> InterpreterServer::agree_on_count(Run& run) {
+  if (!run.args.executions_known || *run.args.executions_known == run.row.executions) return {};
   const std::uint64_t known = *run.args.executions_known;
   const std::uint64_t here = run.row.executions;
   std::string& note = run.response.note;
   if (here == known + 1) {
     auto taken_back = contexts_->take_back(run.args.context_id, run.row);
     const bool damaged = !taken_back.ok() && taken_back.error().code == ErrorCode::kCorrupt;
-    if (!taken_back.ok() && !damaged) return runtime::error_body(taken_back.error());
+    if (!taken_back.ok() && !damaged) return std::move(taken_back).error();
     if (!damaged && *taken_back) {
       tenant_.drop(run.args.context_id);
       add(note, fmt::format("run {} was taken back, because its answer was lost", here));
-      return std::nullopt;
+      return {};
     }
   }
   add(note, fmt::format("stale: the sandbox knows of {} runs of this context and its interpreter of {}, so memory "
                         "and files may be of different runs",
                         known, here));
   run.row.executions = known;  // so that it is said once
-  return std::nullopt;
+  return {};
 }
 
-InterpreterServer::Refusal InterpreterServer::reconcile(Run& run) {
+Result<void> InterpreterServer::reconcile(Run& run) {
   auto missing = mirror_->apply_sync(run.args.workspace, {}, contexts_->now_ns());
-  if (!missing.ok()) return runtime::validation_failed(missing.error().message);
-  if (missing->empty()) return std::nullopt;
+  if (!missing.ok()) return std::move(missing).error();
+  if (missing->empty()) return {};
   std::vector<WorkspaceFile> files;
   try {
     files = run.get_files(*missing);
   } catch (const std::exception& problem) {  // it is the caller's, and this thread is not
-    return runtime::internal_error(fmt::format("Sandbox failed to provide files: {}", problem.what()));
+    return bad_files(fmt::format("Sandbox failed to provide files: {}", problem.what()));
   }
   if (!were_asked_for(files, *missing)) {
-    return runtime::internal_error("Sandbox returned an invalid workspace file entry");
+    return bad_files("Sandbox returned an invalid workspace file entry");
   }
   auto left = mirror_->apply_sync(run.args.workspace, files, contexts_->now_ns());
-  if (!left.ok()) return runtime::internal_error(left.error().message);
+  if (!left.ok()) return bad_files(left.error().message);
   if (!left->empty()) {
-    return runtime::internal_error(fmt::format("Sandbox did not provide {} workspace file(s)", left->size()));
+    return bad_files(fmt::format("Sandbox did not provide {} workspace file(s)", left->size()));
   }
-  return std::nullopt;
+  return {};
 }
 
-InterpreterServer::Refusal InterpreterServer::boot(Run& run, std::string note) {
+Result<void> InterpreterServer::boot(Run& run, std::string note) {
   auto session = engine_->boot({.workspace = mirror_, .cwd = run.row.cwd});
   if (!session.ok()) return engine_failed(session.error());
-  auto live = contexts_->snapshots().begin(run.args.context_id, engine_->info().build);
-  if (!live.ok()) return runtime::error_body(live.error());
+  SW_TRY(snapshot::Live live, contexts_->snapshots().begin(run.args.context_id, engine_->info().build));
   run.resident = std::make_unique<Resident>(
-      Resident{.context = run.args.context_id, .live = *std::move(live), .session = *std::move(session)});
+      Resident{.context = run.args.context_id, .live = std::move(live), .session = *std::move(session)});
   run.response.state = ContextState::kFresh;
   add(run.response.note, note);
-  return std::nullopt;
+  return {};
 }
 
-InterpreterServer::Refusal InterpreterServer::restore(Run& run, const snapshot::VersionInfo& version) {
+Result<void> InterpreterServer::restore(Run& run, const snapshot::VersionInfo& version) {
   StoredMemory stored(contexts_->snapshots(), run.args.context_id, version);
   auto session = engine_->restore({.workspace = mirror_, .cwd = run.row.cwd}, stored);
   if (!session.ok()) {
@@ -209,7 +212,7 @@ InterpreterServer::Refusal InterpreterServer::restore(Run& run, const snapshot::
                     run.args.context_id)));
   }
   auto live = stored.take_live();
-  if (!live) return runtime::internal_error("the engine restored a context without reading its memory", 502);
+  if (!live) return engine_failed({.message = "it restored a context without reading its memory"});
   run.resident = std::make_unique<Resident>(
       Resident{.context = run.args.context_id, .live = *std::move(live), .session = *std::move(session)});
   run.response.state = ContextState::kRestored;
@@ -218,30 +221,29 @@ InterpreterServer::Refusal InterpreterServer::restore(Run& run, const snapshot::
         fmt::format("stale: the memory is that of run {}; what was done up to run {} could not be saved",
                     *run.row.saved_execution, run.row.executions));
   }
-  return std::nullopt;
+  return {};
 }
 
-InterpreterServer::Refusal InterpreterServer::ensure_instance(Run& run) {
+Result<void> InterpreterServer::ensure_instance(Run& run) {
   const std::string& id = run.args.context_id;
   run.resident = tenant_.take(id);
   if (run.resident && run.resident->session->invalid()) run.resident.reset();
   if (run.resident) {
     run.response.state = ContextState::kLive;
-    return std::nullopt;
+    return {};
   }
-  if (!engine_->has_sessions()) return runtime::internal_error("This engine has no session support");
+  if (!engine_->has_sessions()) return Error{ErrorCode::kBadReply, "This engine has no session support", 0};
   if (!contexts_->has_memory(id)) {
     return boot(run, run.row.executions == 0 ? std::string(runtime::kNewContextNote)
                                              : "no run of the context is saved, so it begins anew");
   }
-  const auto version = contexts_->newest(id);
-  if (!version.ok()) return runtime::error_body(version.error());
-  if (version->build != engine_->info().build) {
+  SW_TRY(const snapshot::VersionInfo version, contexts_->newest(id));
+  if (version.build != engine_->info().build) {
     return boot(run, fmt::format("the saved memory belongs to another build ({}); it stays until a run of this "
                                  "build is saved",
-                                 version->build));
+                                 version.build));
   }
-  return restore(run, *version);
+  return restore(run, version);
 }
 
 void InterpreterServer::execute(Run& run) {
@@ -254,7 +256,7 @@ void InterpreterServer::execute(Run& run) {
   request.args = run.args.args;
   request.stdin_data = run.args.stdin_data;
   request.limits = run.args.limits;
-  request.cancel = run.cancel;
+  request.cancel = run.args.cancel;
   request.workspace = mirror_->tree();
   if (run.response.state == ContextState::kFresh) request.cwd = run.row.cwd;
   run.files_before = mirror_->remember();
@@ -322,20 +324,19 @@ void InterpreterServer::put_files_back(Run& run) {
 }
 
 /// Stores what the run did; its memory too, if the rules say so.
-InterpreterServer::Refusal InterpreterServer::store(Run& run) {
+Result<void> InterpreterServer::store(Run& run) {
   if (run.resident && run.resident->session->can_snapshot()) return save(run);
   if (run.resident) {
     // How much it holds is known exactly only when it is saved.
     if (run.resident->bytes == 0) run.resident->bytes = run.response.outcome.usage.memory_bytes;
     add(run.response.note, "the memory of this run was not saved");
   }
-  const auto written = contexts_->write(run.args.context_id, run.row);
-  if (written.ok()) return std::nullopt;
-  run.resident.reset();  // its memory is of a run that nobody will hear of
-  return runtime::error_body(written.error());
+  auto written = contexts_->write(run.args.context_id, run.row);
+  if (!written.ok()) run.resident.reset();  // its memory is of a run that nobody will hear of
+  return written;
 }
 
-InterpreterServer::Refusal InterpreterServer::save(Run& run) {
+Result<void> InterpreterServer::save(Run& run) {
   const auto begin = std::chrono::steady_clock::now();
   const auto state = run.resident->session->snapshot();
   Result<snapshot::SaveStats> saved = state.ok() ? contexts_->save(run.resident->live,
@@ -350,35 +351,121 @@ InterpreterServer::Refusal InterpreterServer::save(Run& run) {
     const bool cannot_be_saved = code == ErrorCode::kInvalidArgument || code == ErrorCode::kLimitExceeded;
     if (cannot_be_saved && contexts_->write(run.args.context_id, run.row).ok()) {
       add(run.response.note, "stale: the memory could not be saved: " + saved.error().message);
-      return std::nullopt;
+      return {};
     }
     run.resident.reset();
-    return runtime::error_body(std::move(saved).error().while_doing("storing the run"));
+    return std::move(saved).error().while_doing("storing the run");
   }
   using Milliseconds = std::chrono::duration<double, std::milli>;
   run.response.snapshot_ms = Milliseconds(std::chrono::steady_clock::now() - begin).count();
   run.response.snapshot_bytes_written = saved->bytes_written;
   run.resident->bytes = run.resident->live.bookkeeping_bytes();
   for (const ByteRange& range : state->changed) run.resident->bytes += range.end - range.begin;
-  return std::nullopt;
+  return {};
 }
 
-Answer<ExecuteResponse> InterpreterServer::answer(Run& run) {
+Result<ExecuteResponse> InterpreterServer::answer(Run& run) {
   ExecuteResponse& response = run.response;
   response.executions = run.row.executions;
   response.cwd = run.row.cwd;
   if (response.snapshot_ms) {
-    auto snapshot = contexts_->snapshot_info(run.resident->live, run.row);
-    if (!snapshot.ok()) return runtime::error_body(snapshot.error());
-    response.snapshot = *std::move(snapshot);
+    SW_TRY(response.snapshot, contexts_->snapshot_info(run.resident->live, run.row));
   } else {
-    auto snapshot = contexts_->snapshot_info(run.args.context_id, run.row);
-    if (!snapshot.ok()) return runtime::error_body(snapshot.error());
-    response.snapshot = *std::move(snapshot);
+    SW_TRY(response.snapshot, contexts_->snapshot_info(run.args.context_id, run.row));
   }
   response.workspace = run.files_are_back ? workspace_diff(run.files_before, run.files_before)
                                           : mirror_->changes_since(run.files_before);
   return std::move(response);
+}
+
+// --- contexts and their versions
+
+Result<ContextInfo> InterpreterServer::info_of(std::string_view id, const ContextRow& row) {
+  ContextInfo info{.id = std::string(id),
+                   .cwd = row.cwd,
+                   .created_ms = row.created_ms,
+                   .last_used_ms = row.last_used_ms,
+                   .executions = row.executions,
+                   .resident = tenant_.has(id)};
+  SW_TRY(info.snapshot, contexts_->snapshot_info(id, row));
+  return info;
+}
+
+Result<ContextInfo> InterpreterServer::create(std::string_view id, std::string_view cwd) {
+  const auto working = tenant_.work();
+  SW_CHECK_OK(contexts_->ensure_metadata());
+  SW_CHECK_OK(runtime::check_context_id(id));
+  const auto folder = Workspace::normalize(cwd);
+  if (!folder.ok()) return runtime::refusal(fmt::format("Path escapes /workspace: {}", cwd));
+  SW_TRY(const ContextRow row, contexts_->create(id, *folder));
+  return info_of(id, row);
+}
+
+Result<std::vector<ContextInfo>> InterpreterServer::contexts() {
+  const auto working = tenant_.work();
+  SW_CHECK_OK(contexts_->ensure_metadata());
+  SW_TRY(const Contexts::Rows rows, contexts_->list());
+  std::vector<ContextInfo> contexts;
+  for (const auto& [id, row] : rows) {
+    SW_TRY(contexts.emplace_back(), info_of(id, row));
+  }
+  return contexts;
+}
+
+Result<ContextInfo> InterpreterServer::context(std::string_view id) {
+  const auto working = tenant_.work();
+  SW_TRY(const ContextRow row, contexts_->existing(id));
+  return info_of(id, row);
+}
+
+Result<void> InterpreterServer::remove(std::string_view id) {
+  const auto working = tenant_.work();
+  SW_TRY(const ContextRow row, contexts_->existing(id));
+  tenant_.drop(id);
+  return contexts_->remove(id);
+}
+
+Result<ContextInfo> InterpreterServer::rewound(std::string_view id, const Result<ContextRow>& row) {
+  if (!row.ok()) return refused_or<ContextInfo>(row.error());
+  tenant_.drop(id);
+  return info_of(id, *row);
+}
+
+Result<ContextInfo> InterpreterServer::fork(std::string_view id, std::string_view new_id) {
+  const auto working = tenant_.work();
+  SW_TRY(const ContextRow row, refused_or(contexts_->fork(id, new_id)));
+  return info_of(new_id, row);
+}
+
+Result<ContextInfo> InterpreterServer::undo(std::string_view id, std::uint32_t runs) {
+  const auto working = tenant_.work();
+  return rewound(id, contexts_->undo(id, runs));
+}
+
+Result<ContextInfo> InterpreterServer::restore_checkpoint(std::string_view id, std::string_view name) {
+  const auto working = tenant_.work();
+  return rewound(id, contexts_->restore_checkpoint(id, name));
+}
+
+Result<Checkpoint> InterpreterServer::add_checkpoint(std::string_view id, std::string_view name) {
+  const auto working = tenant_.work();
+  SW_TRY(const auto added, refused_or(contexts_->add_checkpoint(id, name)));
+  return Checkpoint{.name = added.label, .taken_at_ms = added.time_ms};
+}
+
+Result<std::vector<Checkpoint>> InterpreterServer::checkpoints(std::string_view id) {
+  const auto working = tenant_.work();
+  SW_TRY(const auto known, contexts_->checkpoints(id));
+  std::vector<Checkpoint> checkpoints;
+  for (const snapshot::CheckpointInfo& one : known) {
+    checkpoints.push_back({.name = one.label, .taken_at_ms = one.time_ms});
+  }
+  return checkpoints;
+}
+
+Result<void> InterpreterServer::remove_checkpoint(std::string_view id, std::string_view name) {
+  const auto working = tenant_.work();
+  return contexts_->remove_checkpoint(id, name);
 }
 
 }  // namespace sw::interpreter

@@ -32,8 +32,7 @@
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/interpreter/residency_pool.h"
-#include "sandbox_workers/runtime/http.h"
-#include "sandbox_workers/runtime/protocol.h"
+#include "sandbox_workers/runtime/worker.h"
 #include "sandbox_workers/workspace/workspace.h"
 
 namespace sw::interpreter {
@@ -44,7 +43,7 @@ struct ServerOptions {
 };
 
 /// Threads: one at a time.
-class InterpreterServer {
+class InterpreterServer final : public runtime::Interpreter {
  public:
   /// `storage` belongs to this Interpreter alone; it and `clock` outlive it.
   static Result<std::unique_ptr<InterpreterServer>> open(std::shared_ptr<engine::Engine> engine,
@@ -52,41 +51,51 @@ class InterpreterServer {
                                                          std::shared_ptr<ResidencyPool> pool, object::Clock& clock,
                                                          const ServerOptions& options);
 
-  /// Runs a cell. Within Engine::on_guest_thread. An Error is one that ends this Interpreter's life in memory: it
-  /// is answered by what `error_body` makes of it. `cancel` ends the run, whatever the arguments say.
-  runtime::Answer<runtime::ExecuteResponse> execute_in_context(const runtime::ExecuteArgs& args,
-                                                               const runtime::GetFiles& get_files,
-                                                               wasi::OutputSink& output,
-                                                               const std::stop_token& cancel);
+  Result<runtime::ContextInfo> create(std::string_view id, std::string_view cwd) override;
+  Result<std::vector<runtime::ContextInfo>> contexts() override;
+  Result<runtime::ContextInfo> context(std::string_view id) override;
+  Result<void> remove(std::string_view id) override;
+  Result<void> destroy() override;
 
-  /// The routes below /interpreters/KEY; the path begins with "/" after the key.
-  runtime::Response fetch(const runtime::Request& request);
+  /// Within Engine::on_guest_thread.
+  Result<runtime::ExecuteResponse> execute(runtime::ExecuteArgs args, const runtime::GetFiles& get_files,
+                                           wasi::OutputSink& output) override;
+
+  Result<runtime::ContextInfo> fork(std::string_view id, std::string_view new_id) override;
+  Result<runtime::ContextInfo> undo(std::string_view id, std::uint32_t runs) override;
+  Result<runtime::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override;
+  Result<std::vector<runtime::Checkpoint>> checkpoints(std::string_view id) override;
+  Result<void> remove_checkpoint(std::string_view id, std::string_view name) override;
+  Result<runtime::ContextInfo> restore_checkpoint(std::string_view id, std::string_view name) override;
 
   /// The alarm has gone off: deletes everything if nobody used it for the time to live.
   Result<object::IdleVerdict> on_alarm();
 
+  std::int64_t now_ms() { return contexts_->now_ms(); }
+
  private:
-  friend class Routes;
   struct Run;
-  using Refusal = std::optional<runtime::ErrorBody>;
 
   InterpreterServer(std::shared_ptr<engine::Engine> engine, std::shared_ptr<ResidencyPool> pool,
                     const ServerOptions& options, std::unique_ptr<Contexts> contexts);
 
-  Refusal find_row(Run& run);
-  Refusal agree_on_count(Run& run);
-  Refusal reconcile(Run& run);
-  Refusal ensure_instance(Run& run);
-  Refusal boot(Run& run, std::string note);
-  Refusal restore(Run& run, const snapshot::VersionInfo& version);
+  Result<void> find_row(Run& run);
+  Result<void> agree_on_count(Run& run);
+  Result<void> reconcile(Run& run);
+  Result<void> ensure_instance(Run& run);
+  Result<void> boot(Run& run, std::string note);
+  Result<void> restore(Run& run, const snapshot::VersionInfo& version);
   void execute(Run& run);
   void conclude(Run& run);
   void roll_back(Run& run);
   void put_files_back(Run& run);
-  Refusal store(Run& run);
-  Refusal save(Run& run);
-  runtime::Answer<runtime::ExecuteResponse> answer(Run& run);
-  Result<void> destroy();
+  Result<void> store(Run& run);
+  Result<void> save(Run& run);
+  Result<runtime::ExecuteResponse> answer(Run& run);
+  Result<runtime::ContextInfo> info_of(std::string_view id, const ContextRow& row);
+  /// The memory that an instance holds is not the context's any more.
+  Result<runtime::ContextInfo> rewound(std::string_view id, const Result<ContextRow>& row);
+  Result<void> destroy_all();
 
   std::shared_ptr<engine::Engine> engine_;  // shared with other Interpreters of the language
   const ServerOptions options_;

@@ -11,6 +11,7 @@
 #include <boost/json.hpp>
 
 #include "interpreter/fake_engine.h"
+#include "runtime/interpreter_routes.h"
 #include "sandbox_workers/runtime/answers.h"
 #include "storage/memory/memory_storage.h"
 
@@ -19,7 +20,6 @@ namespace {
 
 using runtime::AfterError;
 using runtime::ContextState;
-using runtime::ErrorBody;
 using runtime::ExecuteResponse;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -57,7 +57,9 @@ class ServerTest : public ::testing::Test {
   }
 
   runtime::Response request(std::string method, std::string path, std::string body = {}) {
-    return server_->fetch({.method = std::move(method), .path = std::move(path), .body = std::move(body)});
+    return runtime::serve_interpreter(
+        *server_, {.method = std::move(method), .path = std::move(path), .body = std::move(body)},
+        server_->now_ms());
   }
   runtime::Response create(const std::string& id) {
     return request("POST", "/contexts", R"({"id":")" + id + "\"}");
@@ -73,7 +75,7 @@ class ServerTest : public ::testing::Test {
   Workspace sandbox_{kWorkspaceLimits, 0};
   std::vector<std::vector<std::string>> asked_;
 
-  runtime::Answer<ExecuteResponse> ask(const std::string& code, runtime::ExecuteArgs args = {}) {
+  Result<ExecuteResponse> ask(const std::string& code, runtime::ExecuteArgs args = {}) {
     if (args.context_id.empty()) args.context_id = "c";
     args.code = code;
     if (args.workspace.dirs.empty() && !args.workspace.disabled) args.workspace = sandbox_.manifest();
@@ -86,7 +88,7 @@ class ServerTest : public ::testing::Test {
       return files;
     };
     wasi::BufferSink printed;
-    return server_->execute_in_context(args, get_files, printed, {});
+    return server_->execute(args, get_files, printed);
   }
   ExecuteResponse run(const std::string& code, const std::string& id = "c") {
     runtime::ExecuteArgs args;
@@ -108,20 +110,20 @@ class ServerTest : public ::testing::Test {
     args.executions_known = known;
     return take(ask(code, args));
   }
-  ExecuteResponse take(runtime::Answer<ExecuteResponse> answer) {
-    if (const auto* error = std::get_if<ErrorBody>(&answer)) {
-      ADD_FAILURE() << error->message;
+  ExecuteResponse take(Result<ExecuteResponse> answer) {
+    if (!answer.ok()) {
+      ADD_FAILURE() << answer.error().message;
       return {};
     }
-    auto& response = std::get<ExecuteResponse>(answer);
-    EXPECT_TRUE(sandbox_.apply_diff(response.workspace, clock_ns()).ok());
-    return std::move(response);
+    EXPECT_TRUE(sandbox_.apply_diff(answer->workspace, clock_ns()).ok());
+    return *std::move(answer);
   }
-  static ErrorBody refusal(runtime::Answer<ExecuteResponse> answer) {
-    if (const auto* error = std::get_if<ErrorBody>(&answer)) return *error;
+  static Error refusal(const Result<ExecuteResponse>& answer) {
+    if (!answer.ok()) return answer.error();
     ADD_FAILURE() << "was not refused";
     return {};
   }
+  static int status(const Error& error) { return info_of(error.code).http_status; }
   static std::string value(const ExecuteResponse& response) { return response.outcome.value->text; }
   std::uint64_t clock_ns() { return 1; }
 
@@ -163,7 +165,7 @@ TEST_F(ServerTest, WhatACreationMustNotSay) {
   EXPECT_EQ(refused(R"({"id":"d","cwd":"../x"})"), "Path escapes /workspace: ../x");
   EXPECT_EQ(json(request("POST", "/contexts", R"({"id":"d","cwd":"x/../y"})")).at("cwd"), "/workspace/y");
   runtime::Request large{.method = "POST", .path = "/contexts", .headers = {{"Content-Length", "98305"}}};
-  EXPECT_EQ(server_->fetch(large).status, 413);
+  EXPECT_EQ(runtime::serve_interpreter(*server_, large, 0).status, 413);
 }
 
 TEST_F(ServerTest, ADeletedContextIsGoneWithItsMemory) {
@@ -174,7 +176,7 @@ TEST_F(ServerTest, ADeletedContextIsGoneWithItsMemory) {
   EXPECT_EQ(json(again).at("code"), "CONTEXT_NOT_FOUND");
   EXPECT_EQ(json(again).at("context").at("contextId"), "c");
   EXPECT_EQ(engine_->alive, 0);
-  EXPECT_EQ(refusal(ask(kRead)).code, "CONTEXT_NOT_FOUND");
+  EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
   EXPECT_EQ(create("c").status, 201);
   EXPECT_EQ(value(run(kInc)), "1");
 }
@@ -190,7 +192,7 @@ TEST_F(ServerTest, DeletingTheInterpreterWipesEverythingAndMakesNothing) {
   const auto wiped = request("DELETE", "/");
   EXPECT_EQ(wiped.status, 200);
   EXPECT_EQ(wiped.body, R"({"success":true})");
-  EXPECT_EQ(refusal(ask(kRead)).code, "CONTEXT_NOT_FOUND");
+  EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
   EXPECT_EQ(engine_->alive, 0);
   EXPECT_EQ(request("DELETE", "/").status, 200);
   EXPECT_FALSE(*storage_->find({.class_name = "interpreter_fake", .id = "key"})) << "a trace is left";
@@ -459,8 +461,7 @@ TEST_F(ServerTest, TheFolderIsKeptAndAFreshInstanceBeginsThere) {
 TEST_F(ServerTest, AFailedBootIsNoRun) {
   engine_->fail_boot = true;
   const auto failed = refusal(ask(kInc));
-  EXPECT_EQ(failed.status, 502);
-  EXPECT_EQ(failed.code, "INTERNAL_ERROR");
+  EXPECT_EQ(status(failed), 502);
   EXPECT_THAT(failed.message, HasSubstr("Engine execution failed"));
   engine_->fail_boot = false;
   EXPECT_EQ(run(kInc).executions, 1u);
@@ -470,7 +471,7 @@ TEST_F(ServerTest, ARunThatCannotBeStoredIsNotAnsweredAndNotKept) {
   run(kInc);
   disk_.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
   const auto failed = refusal(ask(kInc));
-  EXPECT_EQ(failed.status, 503);
+  EXPECT_EQ(status(failed), 503);
   EXPECT_THAT(failed.message, HasSubstr("disk full"));
   disk_.fail_commits(std::nullopt);
   const auto next = run(kInc);
@@ -484,11 +485,11 @@ TEST_F(ServerTest, RequestsThatCannotBeAreRefusedInOrder) {
   args.env = {{"A", std::string("x\0y", 3)}};
   EXPECT_EQ(refusal(ask(" \n", args)).message, "Non-empty code is required");
   const auto large = refusal(ask(std::string(65'537, 'x'), args));
-  EXPECT_EQ(large.status, 413);
+  EXPECT_EQ(status(large), 413);
   EXPECT_EQ(large.message, "Code exceeds 64 KiB");
   EXPECT_THAT(refusal(ask(kInc, args)).message, HasSubstr("NUL"));
   args.env.clear();
-  EXPECT_EQ(refusal(ask(kInc, args)).code, "CONTEXT_NOT_FOUND");
+  EXPECT_EQ(refusal(ask(kInc, args)).code, ErrorCode::kContextNotFound);
   EXPECT_EQ(asked_.size(), 0u);
 }
 
@@ -513,21 +514,20 @@ TEST_F(ServerTest, WrongAnswersOfTheSandboxAreRefused) {
   args.code = kInc;
   args.workspace = sandbox_.manifest();
   wasi::BufferSink printed;
-  const auto nothing = refusal(
-      server_->execute_in_context(args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed, {}));
-  EXPECT_EQ(nothing.status, 500);
-  EXPECT_EQ(nothing.code, "INTERNAL_ERROR");
+  const auto nothing = refusal(server_->execute(
+      args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed));
+  EXPECT_EQ(status(nothing), 500);
   EXPECT_EQ(nothing.message, "Sandbox did not provide 1 workspace file(s)");
-  const auto other = refusal(server_->execute_in_context(
+  const auto other = refusal(server_->execute(
       args,
       [&](const auto&) {
         return std::vector<WorkspaceFile>{{.path = "/workspace/other", .data = {}, .updated_at_ms = 0}};
       },
-      printed, {}));
-  EXPECT_EQ(other.status, 500);
+      printed));
+  EXPECT_EQ(status(other), 500);
   EXPECT_EQ(other.message, "Sandbox returned an invalid workspace file entry");
-  const auto thrown = refusal(server_->execute_in_context(
-      args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); }, printed, {}));
+  const auto thrown = refusal(server_->execute(
+      args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); }, printed));
   EXPECT_EQ(thrown.message, "Sandbox failed to provide files: gone");
   EXPECT_EQ(run(kInc).executions, 1u);
 }
@@ -537,8 +537,7 @@ TEST_F(ServerTest, ADisabledWorkspaceIsDisabledBeforeTheInstanceIsThere) {
   run(kInc);
   runtime::ExecuteArgs args;
   args.workspace.disabled = true;
-  auto answer = ask(kWriteA, args);
-  const auto& refused = std::get<ExecuteResponse>(answer);
+  const ExecuteResponse refused = ask(kWriteA, args).value();
   EXPECT_EQ(refused.outcome.error->name, "EACCES");
   EXPECT_THAT(refused.workspace.files, IsEmpty());
   const auto allowed = run(kWriteA);
@@ -669,7 +668,7 @@ TEST_F(ServerTest, WhatNobodyUsesIsDeletedByTheAlarm) {
   EXPECT_EQ(value(run(kInc)), "3");
   clock_.advance(std::chrono::milliseconds(1001));
   EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kDestroy);
-  EXPECT_EQ(refusal(ask(kRead)).code, "CONTEXT_NOT_FOUND");
+  EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
   EXPECT_EQ(engine_->alive, 0);
 }
 

@@ -36,7 +36,7 @@ class TestWorker {
   }
 
   runtime::Response request(const std::string& method, const std::string& path, const std::string& body = {}) {
-    return worker_->fetch({.method = method, .path = "/interpreters/key" + path, .body = body}).value();
+    return worker_->fetch({.method = method, .path = "/interpreters/key" + path, .body = body});
   }
   runtime::Response post(const std::string& path, const std::string& body) {
     return request("POST", "/contexts/" + path, body);
@@ -55,8 +55,8 @@ class TestWorker {
     args.after_error = after_error;
     args.workspace = files.manifest();
     printed = {};
-    auto answer = worker_->execute_in_context(
-        "key", args,
+    auto answer = worker_->interpreter("key").value()->execute(
+        args,
         [this](const std::vector<std::string>& paths) {
           std::vector<WorkspaceFile> found;
           for (const std::string& path : paths) {
@@ -65,16 +65,17 @@ class TestWorker {
           return found;
         },
         printed);
-    if (const auto* refused = std::get_if<runtime::ErrorBody>(&*answer)) {
+    if (!answer.ok()) {
       runtime::ExecuteResponse response;
       response.outcome.ending = engine::Ending::kCrashed;
-      response.outcome.error = engine::GuestError{
-          .name = refused->message, .message = refused->code, .traceback = {}, .line_number = {}};
+      response.outcome.error = engine::GuestError{.name = answer.error().message,
+                                                  .message = std::string(code_name(answer.error().code)),
+                                                  .traceback = {},
+                                                  .line_number = {}};
       return response;
     }
-    auto& response = std::get<runtime::ExecuteResponse>(*answer);
-    (void)files.apply_diff(response.workspace, 1);
-    return std::move(response);
+    (void)files.apply_diff(answer->workspace, 1);
+    return *std::move(answer);
   }
 
   Workspace& files;
@@ -82,7 +83,7 @@ class TestWorker {
   runtime::AfterError after_error = runtime::AfterError::kKeep;  ///< of the next runs
 
  private:
-  std::shared_ptr<runtime::Worker> worker_;
+  std::shared_ptr<InterpreterWorker> worker_;
 };
 
 }  // namespace sw::interpreter

@@ -19,7 +19,6 @@
 namespace sw::interpreter {
 namespace {
 
-using runtime::ErrorBody;
 using runtime::ExecuteResponse;
 using runtime::Request;
 using runtime::Response;
@@ -56,24 +55,23 @@ class WorkerTest : public ::testing::Test {
   Response fetch(std::string method, std::string path, std::string body = {}) {
     Request request{.method = std::move(method), .path = std::move(path), .body = std::move(body)};
     if (!request.body.empty()) request.headers = {{"Content-Type", "application/json; charset=utf-8"}};
-    return worker_->fetch(request).value();
+    return worker_->fetch(request);
   }
   std::string refused(const std::string& body) { return message(fetch("POST", "/execute", body)); }
 
-  runtime::Answer<ExecuteResponse> run(const std::string& key, const std::string& code,
-                                       std::stop_token cancel = {}) {
+  Result<ExecuteResponse> run(const std::string& key, const std::string& code, std::stop_token cancel = {}) {
     runtime::ExecuteArgs args;
     args.context_id = "c";
     args.code = code;
     args.cancel = std::move(cancel);
     wasi::BufferSink printed;
     const auto no_files = [](const auto&) { return std::vector<WorkspaceFile>(); };
-    return worker_->execute_in_context(key, args, no_files, printed).value();
+    SW_TRY(const auto interpreter, worker_->interpreter(key));
+    return interpreter->execute(args, no_files, printed);
   }
   std::string value(const std::string& key, const std::string& code) {
     const auto answer = run(key, code);
-    if (const auto* error = std::get_if<ErrorBody>(&answer)) return error->message;
-    return std::get<ExecuteResponse>(answer).outcome.value->text;
+    return answer.ok() ? answer->outcome.value->text : answer.error().message;
   }
 
   std::shared_ptr<FakeEngine> engine_ = std::make_shared<FakeEngine>();
@@ -122,9 +120,9 @@ TEST_F(WorkerTest, AnEngineThatFailsIsAResultToo) {
 TEST_F(WorkerTest, WhatExecuteRefusesAndInWhichOrder) {
   EXPECT_EQ(fetch("POST", "/execute").status, 415);
   Request empty{.method = "POST", .path = "/execute", .headers = {{"content-type", "application/json"}}};
-  EXPECT_EQ(message(*worker_->fetch(empty)), "JSON body required");
+  EXPECT_EQ(message(worker_->fetch(empty)), "JSON body required");
   empty.headers.emplace_back("content-length", "98305");
-  EXPECT_EQ(worker_->fetch(empty)->status, 413);
+  EXPECT_EQ(worker_->fetch(empty).status, 413);
   EXPECT_EQ(fetch("POST", "/execute", "\"" + std::string(98'304, 'x') + "\"").status, 413);
   EXPECT_EQ(refused("{"), "Invalid JSON");
   EXPECT_EQ(refused("null"), "Expected an object");
@@ -196,10 +194,10 @@ TEST_F(WorkerTest, CancellingReachesTheGuestAndThoseThatWait) {
   while (FakeSession::waiting() == waiting) std::this_thread::yield();
   auto queued = std::async(std::launch::async, [&] { return run("a", R"({"op":"inc"})", second.get_token()); });
   second.request_stop();
-  EXPECT_EQ(std::get<ErrorBody>(queued.get()).status, 503);
+  EXPECT_EQ(queued.get().error().code, ErrorCode::kUnavailable);
   first.request_stop();
   const auto stopped = running.get();
-  EXPECT_EQ(std::get<ExecuteResponse>(stopped).outcome.ending, engine::Ending::kCancelled);
+  EXPECT_EQ(stopped->outcome.ending, engine::Ending::kCancelled);
   EXPECT_EQ(value("a", R"({"op":"inc"})"), "2");
 }
 
@@ -239,7 +237,6 @@ TEST_F(WorkerTest, ACancelledRunOutsideOfContextsLeavesTheQueue) {
                  .headers = {{"content-type", "application/json"}},
                  .body = R"({"code":"1"})",
                  .cancel = stop.get_token()})
-        .value()
         .status;
   };
   auto running = std::async(std::launch::async, execute, first);
@@ -289,17 +286,17 @@ TEST(Worker, WithoutOptionsKeepsContextsInMemory) {
   const auto engine = std::make_shared<FakeEngine>();
   const auto worker = define_interpreter_runtime(engine).value();
   const Request create{.method = "POST", .path = "/interpreters/k/contexts", .body = R"({"id":"c"})"};
-  EXPECT_EQ(worker->fetch(create)->status, 201);
-  EXPECT_EQ(worker->fetch(create)->status, 400);
+  EXPECT_EQ(worker->fetch(create).status, 201);
+  EXPECT_EQ(worker->fetch(create).status, 400);
 }
 
 TEST(Worker, KeepsContextsInAFolder) {
   const auto folder = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-worker-").value();
   const auto engine = std::make_shared<FakeEngine>();
   const Request create{.method = "POST", .path = "/interpreters/k/contexts", .body = R"({"id":"c"})"};
-  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()}).value()->fetch(create)->status,
+  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()}).value()->fetch(create).status,
             201);
-  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()}).value()->fetch(create)->status,
+  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()}).value()->fetch(create).status,
             400);
 }
 

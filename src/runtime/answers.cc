@@ -12,25 +12,12 @@ constexpr std::size_t kKeyBytesMax = 128;
 
 }  // namespace
 
-ErrorBody error_body(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::kUnavailable:
-    case ErrorCode::kConflict:
-    case ErrorCode::kLimitExceeded: return internal_error(error.message, 503);
-    case ErrorCode::kGuestTrap:
-    case ErrorCode::kGuestExit:
-    case ErrorCode::kGuestStopped:
-    case ErrorCode::kGuestStackOverflow: return internal_error(error.message, 502);
-    default: return internal_error(error.message, 500);
-  }
-}
-
 Response not_found_response(std::int64_t now_ms) {
-  return error_response(validation_failed("Not found", 404), now_ms);
+  return error_response(Error{ErrorCode::kNotFound, "Not found", 0}, now_ms);
 }
 
 Response method_not_allowed_response(std::string_view methods, std::int64_t now_ms) {
-  Response response = error_response(validation_failed("Method not allowed", 405), now_ms);
+  Response response = error_response(Error{ErrorCode::kMethodNotAllowed, "Method not allowed", 0}, now_ms);
   response.headers.emplace_back("allow", methods);
   return response;
 }

@@ -15,25 +15,32 @@ namespace sw::runtime {
 
 namespace json = boost::json;
 
+namespace {
+
+constexpr std::size_t kContextIdBytesMax = 128;
+
+}  // namespace
+
 std::string iso_time(std::int64_t ms) {
   const std::int64_t seconds = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds)),
                      ms - seconds * 1000);
 }
 
-ErrorBody validation_failed(std::string message, int status) {
-  return {.code = "VALIDATION_FAILED", .message = std::move(message), .status = status};
+Error refusal(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message), 0}; }
+
+Result<void> check_context_id(std::string_view id) {
+  if (id.empty() || id.size() > kContextIdBytesMax) {
+    return refusal("id must be a non-empty string of at most 128 characters");
+  }
+  if (id.find('\0') != std::string_view::npos) return refusal("id must not contain a NUL character");
+  return {};
 }
 
-ErrorBody context_not_found(std::string_view id) {
-  return {.code = "CONTEXT_NOT_FOUND",
+Error context_not_found(std::string_view id) {
+  return {.code = ErrorCode::kContextNotFound,
           .message = fmt::format("Code context '{}' not found", id),
-          .context = {{"contextId", std::string(id)}},
-          .status = 404};
-}
-
-ErrorBody internal_error(std::string message, int status) {
-  return {.code = "INTERNAL_ERROR", .message = std::move(message), .status = status};
+          .context = {{"contextId", std::string(id)}}};
 }
 
 Response json_text_response(int status, std::string body) {
@@ -60,60 +67,60 @@ json::value context_value(std::string_view key, const std::string& text) {
 
 }  // namespace
 
-Response error_response(const ErrorBody& error, std::int64_t now_ms) {
+Response error_response(const Error& error, std::int64_t now_ms) {
+  const ErrorCodeInfo& info = info_of(error.code);
   json::object context;
   for (const auto& [key, text] : error.context) context[key] = context_value(key, text);
-  json::object body = {{"code", error.code},
+  json::object body = {{"code", info.protocol_name},
                        {"message", to_valid_utf8(error.message)},
                        {"context", std::move(context)},
-                       {"httpStatus", error.status},
+                       {"httpStatus", info.http_status},
                        {"timestamp", iso_time(now_ms)}};
-  if (!error.operation.empty()) body["operation"] = error.operation;
-  return json_response(error.status, body);
+  const auto operation = error.context.find("operation");
+  if (operation != error.context.end()) body["operation"] = operation->second;
+  return json_response(info.http_status, body);
 }
 
-ErrorBody parse_error(const Response& response) {
+Error parse_error(const Response& response) {
   try {
     const json::value value = json::parse(response.body);
     const json::object& object = value.as_object();
-    ErrorBody error{.code = json::value_to<std::string>(object.at("code")),
-                    .message = json::value_to<std::string>(object.at("message")),
-                    .status = response.status};
+    Error error{.code = find_error_code(json::value_to<std::string>(object.at("code")), response.status),
+                .message = json::value_to<std::string>(object.at("message"))};
     if (const json::value* context = object.if_contains("context"); context && context->is_object()) {
       for (const auto& [key, item] : context->as_object()) {
         const bool text = item.is_string();
         error.context.emplace(key, text ? std::string(item.as_string()) : json::serialize(item));
       }
     }
-    if (const json::value* operation = object.if_contains("operation"); operation && operation->is_string()) {
-      error.operation = std::string(operation->as_string());
-    }
     return error;
   } catch (const std::exception&) {
-    return internal_error(fmt::format("HTTP {}: {}", response.status, response.body.substr(0, 200)),
-                          response.status >= 400 ? response.status : 502);
+    return {.code = ErrorCode::kUnreachable,
+            .message = fmt::format("HTTP {}: {}", response.status, response.body.substr(0, 200))};
   }
 }
 
-ValueOr<json::object, ErrorBody> read_object(const Request& request, std::size_t bytes_max) {
+Result<json::object> read_object(const Request& request, std::size_t bytes_max) {
   std::size_t announced = 0;
   if (const auto length = find_header(request.headers, "content-length")) {
     (void)std::from_chars(length->data(), length->data() + length->size(), announced);
   }
-  if (announced > bytes_max || request.body.size() > bytes_max) return validation_failed("Request too large", 413);
+  if (announced > bytes_max || request.body.size() > bytes_max) {
+    return Error{ErrorCode::kRequestTooLarge, "Request too large", 0};
+  }
   json::error_code failed;
   json::value value = json::parse(request.body, failed);
-  if (failed) return validation_failed("Invalid JSON");
-  if (!value.is_object()) return validation_failed("Expected an object");
+  if (failed) return refusal("Invalid JSON");
+  if (!value.is_object()) return refusal("Expected an object");
   return std::move(value.as_object());
 }
 
-std::optional<ErrorBody> check_code(std::string_view code, std::size_t bytes_max) {
+Result<void> check_code(std::string_view code, std::size_t bytes_max) {
   if (code.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
-    return validation_failed("Non-empty code is required");
+    return refusal("Non-empty code is required");
   }
-  if (code.size() <= bytes_max) return std::nullopt;
-  return validation_failed(fmt::format("Code exceeds {} KiB", bytes_max / 1024), 413);
+  if (code.size() <= bytes_max) return {};
+  return Error{ErrorCode::kRequestTooLarge, fmt::format("Code exceeds {} KiB", bytes_max / 1024), 0};
 }
 
 std::string percent_decoded(std::string_view text) {

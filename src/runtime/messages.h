@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "sandbox_workers/base/value_or.h"
+#include "sandbox_workers/base/result.h"
 #include "sandbox_workers/runtime/answers.h"
 #include "sandbox_workers/runtime/http.h"
 #include "sandbox_workers/runtime/protocol.h"
@@ -23,14 +23,14 @@ inline constexpr std::size_t kCodeBytesMax = 65'536;
 inline constexpr std::string_view kWorkspacePath = "/workspace";
 
 Response json_response(int status, const boost::json::value& body);
-/// What `error_response` was made of; INTERNAL_ERROR with the status for anything else.
-ErrorBody parse_error(const Response& response);
+/// What `error_response` was made of; kUnreachable with what it says for anything else.
+Error parse_error(const Response& response);
 
 /// The body of a request that must be a JSON object of at most `bytes_max` bytes.
-ValueOr<boost::json::object, ErrorBody> read_object(const Request& request, std::size_t bytes_max = kBodyBytesMax);
+Result<boost::json::object> read_object(const Request& request, std::size_t bytes_max = kBodyBytesMax);
 
-/// The refusal of code that is blank (400) or longer than `bytes_max` (413); null: it is neither.
-std::optional<ErrorBody> check_code(std::string_view code, std::size_t bytes_max = kCodeBytesMax);
+/// Errors: kInvalidArgument for blank code, kRequestTooLarge for more than `bytes_max`.
+Result<void> check_code(std::string_view code, std::size_t bytes_max = kCodeBytesMax);
 
 /// A part of a path as it was before it was percent-encoded.
 std::string percent_decoded(std::string_view text);

@@ -3,18 +3,21 @@
 #pragma once
 
 // A runtime Worker for tests: its Interpreters keep a mirror of the files and count runs, and what a run does is
-// the test's.
+// the test's. Threads: any, but the members are for tests that are at rest.
 
 #include <fmt/format.h>
 
-#include <boost/json.hpp>
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "runtime/messages.h"
+#include "sandbox_workers/runtime/answers.h"
 #include "sandbox_workers/runtime/worker.h"
 #include "sandbox_workers/workspace/workspace.h"
 
@@ -23,120 +26,185 @@ namespace sw::sandbox {
 class FakeWorker final : public runtime::Worker {
  public:
   explicit FakeWorker(std::string language, bool contexts = true)
-      : info{{"language", language}, {"engine", "Fake"}, {"contexts", contexts}, {"protocol", 1}} {}
+      : self{.language = std::move(language), .engine = "Fake", .contexts = contexts} {}
 
-  struct Interpreter {
+  /// What an Interpreter has.
+  struct State {
     Workspace mirror{wasi::TreeLimits{}, 0};
     std::map<std::string, std::uint64_t> executions;  // by context
   };
 
   // What tests look at and set.
-  boost::json::value info;
-  std::vector<runtime::Request> requests;
+  runtime::WorkerInfo self;
+  std::vector<std::string> calls;  // all but runs: "undo c 1"
   std::vector<runtime::ExecuteArgs> runs;
+  std::vector<engine::RunRequest> runs_once;
   std::vector<std::vector<std::string>> asked_for;  // paths of each get_files call
-  std::map<std::string, Interpreter> interpreters;  // by key
+  std::map<std::string, State> interpreters;        // by key
   std::optional<Error> unreachable;
-  std::optional<runtime::ErrorBody> refuse;
+  std::optional<Error> refuse;
+  bool spoil_diff = false;  // what a run did has a path that cannot be
+  /// Called before a run and before a run once, to hold it up.
+  std::function<void(const std::stop_token& cancel)> before_run;
+  std::function<void()> after_destroy;
   /// Called in a run, with the mirror.
-  std::function<void(Workspace& files, runtime::ExecuteResponse& response)> run;
+  std::function<void(Workspace& files, runtime::ExecuteResponse& response)> during_run;
 
-  Result<runtime::Response> fetch(const runtime::Request& request) override {
-    requests.push_back(request);
+  Result<runtime::WorkerInfo> info() override {
+    const std::lock_guard lock(mutex_);
     if (unreachable) return *unreachable;
-    if (request.path == "/interpreter") return runtime::json_response(200, info);
-    if (request.path == "/execute") return execute_once(request);
-    return of_interpreter(request);
+    return self;
+  }
+  Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override {
+    if (before_run) before_run(request.cancel);
+    const std::lock_guard lock(mutex_);
+    runs_once.push_back(request);
+    if (unreachable) return *unreachable;
+    (void)output.write(wasi::Stream::kStdout, as_bytes("ran once\n"));
+    return engine::Outcome{};
+  }
+  Result<std::unique_ptr<runtime::Interpreter>> interpreter(std::string_view key) override;
+  std::size_t interpreter_count() {
+    const std::lock_guard lock(mutex_);
+    return interpreters.size();
   }
 
-  Result<runtime::Answer<runtime::ExecuteResponse>> execute_in_context(std::string_view key,
-                                                                       const runtime::ExecuteArgs& args,
-                                                                       const runtime::GetFiles& get_files,
-                                                                       wasi::OutputSink& output) override {
-    runs.push_back(args);
-    if (unreachable) return *unreachable;
-    if (refuse) return runtime::Answer<runtime::ExecuteResponse>(*refuse);
-    Interpreter& interpreter = interpreters[std::string(key)];
-    const auto known = interpreter.executions.find(args.context_id);
-    if (known == interpreter.executions.end()) {
-      return runtime::Answer<runtime::ExecuteResponse>(runtime::context_not_found(args.context_id));
+ private:
+  class Contexts;
+  std::recursive_mutex mutex_;
+};
+
+class FakeWorker::Contexts final : public runtime::Interpreter {
+ public:
+  Contexts(FakeWorker& worker, std::string_view key) : worker_(worker), key_(key) {}
+
+  Result<runtime::ContextInfo> create(std::string_view id, std::string_view cwd) override {
+    const std::lock_guard lock(worker_.mutex_);
+    SW_CHECK_OK(called(fmt::format("create {}", id)));
+    if (!state().executions.emplace(id, 0).second) {
+      return runtime::refusal(fmt::format("Code context '{}' already exists", id));
     }
-    if (auto failed = reconcile(interpreter, args, get_files)) {
-      return runtime::Answer<runtime::ExecuteResponse>(*std::move(failed));
+    runtime::ContextInfo made = info_of(id);
+    made.cwd = cwd;
+    return made;
+  }
+  Result<std::vector<runtime::ContextInfo>> contexts() override {
+    const std::lock_guard lock(worker_.mutex_);
+    SW_CHECK_OK(called("contexts"));
+    std::vector<runtime::ContextInfo> all;
+    for (const auto& [id, count] : state().executions) all.push_back(info_of(id));
+    return all;
+  }
+  Result<runtime::ContextInfo> context(std::string_view id) override {
+    const std::lock_guard lock(worker_.mutex_);
+    return known(fmt::format("context {}", id), id);
+  }
+  Result<void> remove(std::string_view id) override {
+    const std::lock_guard lock(worker_.mutex_);
+    SW_CHECK_OK(called(fmt::format("remove {}", id)));
+    state().executions.erase(std::string(id));
+    return {};
+  }
+  Result<void> destroy() override {
+    {
+      const std::lock_guard lock(worker_.mutex_);
+      SW_CHECK_OK(called("destroy"));
+      worker_.interpreters.erase(key_);
     }
-    const wasi::TreeState before = interpreter.mirror.remember();
+    if (worker_.after_destroy) worker_.after_destroy();
+    return {};
+  }
+  Result<runtime::ExecuteResponse> execute(runtime::ExecuteArgs args, const runtime::GetFiles& get_files,
+                                           wasi::OutputSink& output) override {
+    if (worker_.before_run) worker_.before_run(args.cancel);
+    const std::lock_guard lock(worker_.mutex_);
+    worker_.runs.push_back(args);
+    if (worker_.unreachable) return *worker_.unreachable;
+    if (worker_.refuse) return *worker_.refuse;
+    const auto counted = state().executions.find(args.context_id);
+    if (counted == state().executions.end()) return runtime::context_not_found(args.context_id);
+    SW_CHECK_OK(reconcile(args, get_files));
+    const wasi::TreeState before = state().mirror.remember();
     runtime::ExecuteResponse response;
     response.cwd = "/workspace";
     response.outcome.value = engine::Value{.text = args.code};
     (void)output.write(wasi::Stream::kStdout, as_bytes("ran\n"));
-    if (run) run(interpreter.mirror, response);
+    if (args.cancel.stop_requested()) response.outcome.ending = engine::Ending::kCancelled;
+    if (worker_.during_run) worker_.during_run(state().mirror, response);
     if (response.outcome.error && args.after_error != runtime::AfterError::kKeep) {
-      (void)before.restore(*interpreter.mirror.tree(), 0);
+      (void)before.restore(*state().mirror.tree(), 0);
     }
-    response.workspace = interpreter.mirror.changes_since(before);
-    response.executions = ++known->second;
-    return runtime::Answer<runtime::ExecuteResponse>(std::move(response));
+    response.workspace = state().mirror.changes_since(before);
+    if (worker_.spoil_diff) response.workspace.files.push_back({.path = "/etc/passwd", .data = {}});
+    response.executions = ++counted->second;
+    return response;
+  }
+  Result<runtime::ContextInfo> fork(std::string_view id, std::string_view new_id) override {
+    const std::lock_guard lock(worker_.mutex_);
+    SW_CHECK_OK(known(fmt::format("fork {} {}", id, new_id), id));
+    state().executions.emplace(new_id, info_of(id).executions);
+    return info_of(new_id);
+  }
+  Result<runtime::ContextInfo> undo(std::string_view id, std::uint32_t count) override {
+    const std::lock_guard lock(worker_.mutex_);
+    return known(fmt::format("undo {} {}", id, count), id);
+  }
+  Result<runtime::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override {
+    const std::lock_guard lock(worker_.mutex_);
+    SW_CHECK_OK(known(fmt::format("add_checkpoint {} {}", id, name), id));
+    return runtime::Checkpoint{.name = std::string(name), .taken_at_ms = 5};
+  }
+  Result<std::vector<runtime::Checkpoint>> checkpoints(std::string_view id) override {
+    const std::lock_guard lock(worker_.mutex_);
+    SW_CHECK_OK(known(fmt::format("checkpoints {}", id), id));
+    return std::vector<runtime::Checkpoint>{{.name = "a", .taken_at_ms = 5}};
+  }
+  Result<void> remove_checkpoint(std::string_view id, std::string_view name) override {
+    const std::lock_guard lock(worker_.mutex_);
+    SW_CHECK_OK(known(fmt::format("remove_checkpoint {} {}", id, name), id));
+    return {};
+  }
+  Result<runtime::ContextInfo> restore_checkpoint(std::string_view id, std::string_view name) override {
+    const std::lock_guard lock(worker_.mutex_);
+    return known(fmt::format("restore_checkpoint {} {}", id, name), id);
   }
 
  private:
-  std::optional<runtime::ErrorBody> reconcile(Interpreter& interpreter, const runtime::ExecuteArgs& args,
-                                              const runtime::GetFiles& get_files) {
-    auto missing = interpreter.mirror.apply_sync(args.workspace, {}, 0);
+  State& state() { return worker_.interpreters[key_]; }
+
+  Result<void> called(std::string call) {
+    worker_.calls.push_back(std::move(call));
+    if (worker_.unreachable) return *worker_.unreachable;
+    return {};
+  }
+  Result<runtime::ContextInfo> known(std::string call, std::string_view id) {
+    SW_CHECK_OK(called(std::move(call)));
+    if (!state().executions.contains(std::string(id))) return runtime::context_not_found(id);
+    return info_of(id);
+  }
+  runtime::ContextInfo info_of(std::string_view id) {
+    return {.id = std::string(id), .cwd = "/workspace", .executions = state().executions[std::string(id)]};
+  }
+  Result<void> reconcile(const runtime::ExecuteArgs& args, const runtime::GetFiles& get_files) {
+    auto missing = state().mirror.apply_sync(args.workspace, {}, 0);
     if (missing.ok() && !missing->empty()) {
-      asked_for.push_back(*missing);
-      missing = interpreter.mirror.apply_sync(args.workspace, get_files(*missing), 0);
+      worker_.asked_for.push_back(*missing);
+      missing = state().mirror.apply_sync(args.workspace, get_files(*missing), 0);
     }
-    if (missing.ok() && missing->empty()) return std::nullopt;
-    return runtime::internal_error(
-        fmt::format("Sandbox did not provide {} workspace file(s)", missing.ok() ? missing->size() : 0));
+    if (missing.ok() && missing->empty()) return {};
+    return Error{ErrorCode::kBadReply,
+                 fmt::format("Sandbox did not provide {} workspace file(s)", missing.ok() ? missing->size() : 0),
+                 0};
   }
 
-  Result<runtime::Response> execute_once(const runtime::Request& request) {
-    return runtime::json_response(200, boost::json::object{{"ran", boost::json::parse(request.body)}});
-  }
-
-  Result<runtime::Response> of_interpreter(const runtime::Request& request) {
-    constexpr std::string_view kPrefix = "/interpreters/";
-    const std::string rest = request.path.substr(kPrefix.size());
-    const std::string key = rest.substr(0, rest.find('/'));
-    const std::string sub = rest.substr(key.size());
-    Interpreter& interpreter = interpreters[key];
-    if (request.method == "DELETE" && sub.empty()) {
-      interpreters.erase(key);
-      return runtime::json_response(200, boost::json::object{{"success", true}});
-    }
-    if (request.method == "POST" && sub == "/contexts") {
-      const boost::json::value body = boost::json::parse(request.body);
-      const std::string id(body.at("id").as_string());
-      if (!interpreter.executions.emplace(id, 0).second) {
-        return runtime::error_response(
-            runtime::validation_failed(fmt::format("Code context '{}' already exists", id)), 0);
-      }
-      return runtime::json_response(201, body);
-    }
-    constexpr std::string_view kContexts = "/contexts/";
-    const std::string tail = sub.substr(kContexts.size());
-    const std::string id = runtime::percent_decoded(tail.substr(0, tail.find('/')));
-    if (request.method == "DELETE" && tail.find('/') == std::string::npos) {
-      interpreter.executions.erase(id);
-      return runtime::json_response(200, boost::json::object{{"success", true}});
-    }
-    return of_versions(request, interpreter, id, tail.substr(tail.find('/')));
-  }
-
-  static Result<runtime::Response> of_versions(const runtime::Request& request, Interpreter& interpreter,
-                                               const std::string& id, const std::string& what) {
-    if (!interpreter.executions.contains(id)) return runtime::error_response(runtime::context_not_found(id), 0);
-    if (what == "/fork") {
-      const std::string other(boost::json::parse(request.body).at("id").as_string());
-      interpreter.executions.emplace(other, interpreter.executions[id]);
-      return runtime::json_response(201, {{"id", other}, {"cwd", "/workspace"}});
-    }
-    if (request.method == "GET") {
-      return runtime::json_response(200, {{"checkpoints", boost::json::array{{{"name", "a"}, {"takenAt", 5}}}}});
-    }
-    return runtime::json_response(200, {{"success", true}, {"executions", interpreter.executions[id]}});
-  }
+  FakeWorker& worker_;
+  const std::string key_;
 };
+
+inline Result<std::unique_ptr<runtime::Interpreter>> FakeWorker::interpreter(std::string_view key) {
+  const std::lock_guard lock(mutex_);
+  if (unreachable) return *unreachable;
+  return std::unique_ptr<runtime::Interpreter>(std::make_unique<Contexts>(*this, key));
+}
 
 }  // namespace sw::sandbox

@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 
 #include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/runtime/answers.h"
 
 namespace sw::sandbox {
 
@@ -56,13 +57,13 @@ std::string normalized(std::string_view path) {
 
 Depth depth_of(bool recursive) { return recursive ? Depth::kAll : Depth::kOne; }
 
-using FileAnswer = Answer<json::object>;
+using FileAnswer = Result<json::object>;
 
 FileAnswer read(Sandbox& sandbox, const FileRequest& request) {
-  SW_TRY(const FileText text, sandbox.with_files<FileText>(FileUse::kLook, "file.read", request.path,
-                                                           [&](Workspace& files, std::uint64_t) {
-                                                             return files.read(request.path, request.encoding);
-                                                           }));
+  SW_TRY(const FileText text,
+         sandbox.with_files(FileUse::kLook, "file.read", request.path, [&](Workspace& files, std::uint64_t) {
+           return files.read(request.path, request.encoding);
+         }));
   const std::string path = normalized(request.path);
   return json::object{{"path", path},
                       {"content", text.content},
@@ -73,23 +74,23 @@ FileAnswer read(Sandbox& sandbox, const FileRequest& request) {
 }
 
 FileAnswer write(Sandbox& sandbox, const FileRequest& request) {
-  SW_CHECK_OK(sandbox.with_files<Done>(
-      FileUse::kChange, "file.write", request.path, [&](Workspace& files, std::uint64_t now_ns) {
-        return files.write(request.path, request.content, request.encoding, now_ns);
-      }));
+  SW_CHECK_OK(sandbox.with_files(FileUse::kChange, "file.write", request.path,
+                                 [&](Workspace& files, std::uint64_t now_ns) {
+                                   return files.write(request.path, request.content, request.encoding, now_ns);
+                                 }));
   return json::object{{"path", normalized(request.path)}};
 }
 
 FileAnswer make_directory(Sandbox& sandbox, const FileRequest& request) {
-  SW_CHECK_OK(sandbox.with_files<Done>(
-      FileUse::kChange, "directory.create", request.path, [&](Workspace& files, std::uint64_t now_ns) {
-        return files.make_directory(request.path, depth_of(request.recursive), now_ns);
-      }));
+  SW_CHECK_OK(sandbox.with_files(FileUse::kChange, "directory.create", request.path,
+                                 [&](Workspace& files, std::uint64_t now_ns) {
+                                   return files.make_directory(request.path, depth_of(request.recursive), now_ns);
+                                 }));
   return json::object{{"path", normalized(request.path)}, {"recursive", request.recursive}};
 }
 
 FileAnswer remove(Sandbox& sandbox, const FileRequest& request) {
-  SW_CHECK_OK(sandbox.with_files<Done>(
+  SW_CHECK_OK(sandbox.with_files(
       FileUse::kChange, "file.delete", request.path, [&](Workspace& files, std::uint64_t now_ns) {
         const IfMissing missing = request.force ? IfMissing::kSucceed : IfMissing::kFail;
         return files.remove(request.path, depth_of(request.recursive), missing, now_ns);
@@ -98,10 +99,10 @@ FileAnswer remove(Sandbox& sandbox, const FileRequest& request) {
 }
 
 FileAnswer rename_as(std::string_view operation, Sandbox& sandbox, const FileRequest& request) {
-  SW_CHECK_OK(sandbox.with_files<Done>(FileUse::kChange, operation, request.path,
-                                       [&](Workspace& files, std::uint64_t now_ns) {
-                                         return files.rename(request.path, request.new_path, now_ns);
-                                       }));
+  SW_CHECK_OK(
+      sandbox.with_files(FileUse::kChange, operation, request.path, [&](Workspace& files, std::uint64_t now_ns) {
+        return files.rename(request.path, request.new_path, now_ns);
+      }));
   return json::object{{"path", normalized(request.path)}, {"newPath", normalized(request.new_path)}};
 }
 
@@ -111,11 +112,11 @@ FileAnswer rename(Sandbox& sandbox, const FileRequest& request) {
 FileAnswer move(Sandbox& sandbox, const FileRequest& request) { return rename_as("file.move", sandbox, request); }
 
 FileAnswer exists(Sandbox& sandbox, const FileRequest& request) {
-  SW_TRY(const bool there, sandbox.with_files<bool>(FileUse::kLook, "file.stat", request.path,
-                                                    [&](Workspace& files, std::uint64_t) -> WorkspaceOr<bool> {
-                                                      SW_CHECK_OK(Workspace::normalize(request.path));
-                                                      return files.exists(request.path);
-                                                    }));
+  SW_TRY(const bool there, sandbox.with_files(FileUse::kLook, "file.stat", request.path,
+                                              [&](Workspace& files, std::uint64_t) -> Result<bool> {
+                                                SW_CHECK_OK(Workspace::normalize(request.path));
+                                                return files.exists(request.path);
+                                              }));
   return json::object{{"path", normalized(request.path)}, {"exists", there}};
 }
 
@@ -143,11 +144,10 @@ json::object file_info(const WorkspaceEntry& entry, std::string_view relative, s
 
 FileAnswer list(Sandbox& sandbox, const FileRequest& request) {
   using Entries = std::vector<WorkspaceEntry>;
-  SW_TRY(const Entries entries, sandbox.with_files<Entries>(FileUse::kLook, "directory.list", request.path,
-                                                            [&](Workspace& files, std::uint64_t) {
-                                                              return files.list(request.path,
-                                                                                depth_of(request.recursive));
-                                                            }));
+  SW_TRY(const Entries entries,
+         sandbox.with_files(FileUse::kLook, "directory.list", request.path, [&](Workspace& files, std::uint64_t) {
+           return files.list(request.path, depth_of(request.recursive));
+         }));
   const std::string folder = normalized(request.path);
   json::array listed;
   for (const WorkspaceEntry& entry : entries) {
@@ -199,19 +199,19 @@ std::string_view mime_type(std::string_view path, bool is_binary) {
   return is_binary ? "application/octet-stream" : "text/plain";
 }
 
-Answer<json::object> file_operation(Sandbox& sandbox, const json::object& object) {
+Result<json::object> file_operation(Sandbox& sandbox, const json::object& object) {
   const std::string op = text_of(object, "op");
   const auto route = std::ranges::find(kFileRoutes, op, &FileRoute::op);
-  if (route == kFileRoutes.end()) return refusal("Unknown op");
+  if (route == kFileRoutes.end()) return runtime::refusal("Unknown op");
   FileRequest request;
   request.path = text_of(object, "path");
-  if (request.path.empty()) return refusal("path is required");
+  if (request.path.empty()) return runtime::refusal("path is required");
   request.new_path = text_of(object, "newPath");
   if (route->needs_new_path && request.new_path.empty())
-    return refusal(fmt::format("newPath is required for {}", op));
+    return runtime::refusal(fmt::format("newPath is required for {}", op));
   if (object.contains("encoding")) {
     const std::string encoding = text_of(object, "encoding");
-    if (encoding != "utf-8" && encoding != "base64") return refusal("encoding must be utf-8 or base64");
+    if (encoding != "utf-8" && encoding != "base64") return runtime::refusal("encoding must be utf-8 or base64");
     if (encoding == "base64") request.encoding = FileEncoding::kBase64;
   }
   if (op == "write") request.content = content_of(object);

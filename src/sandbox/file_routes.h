@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "sandbox/answer.h"
 #include "sandbox/sandbox.h"
 
 namespace sw::sandbox {
@@ -17,6 +16,6 @@ namespace sw::sandbox {
 std::string_view mime_type(std::string_view path, bool is_binary);
 
 /// The answer's body, without `success` and `timestamp`.
-Answer<boost::json::object> file_operation(Sandbox& sandbox, const boost::json::object& request);
+Result<boost::json::object> file_operation(Sandbox& sandbox, const boost::json::object& request);
 
 }  // namespace sw::sandbox

@@ -42,14 +42,14 @@ json::object context_details(const ContextRecord& record) {
 json::object success() { return {{"success", true}}; }
 
 /// A string that is not empty; `message` refuses anything else.
-Answer<std::string> required_text(const json::object& object, std::string_view key, const char* message) {
+Result<std::string> required_text(const json::object& object, std::string_view key, const char* message) {
   const json::value* const value = object.if_contains(key);
-  if (!value || !value->is_string() || value->as_string().empty()) return refusal(message);
+  if (!value || !value->is_string() || value->as_string().empty()) return runtime::refusal(message);
   return std::string(value->as_string());
 }
 
 /// The same, or nothing at all.
-Answer<std::optional<std::string>> optional_text(const json::object& object, std::string_view key,
+Result<std::optional<std::string>> optional_text(const json::object& object, std::string_view key,
                                                  const char* message) {
   if (!object.contains(key)) return std::optional<std::string>();
   SW_TRY(std::string text, required_text(object, key, message));
@@ -57,29 +57,30 @@ Answer<std::optional<std::string>> optional_text(const json::object& object, std
 }
 
 /// envVars, where null unsets; not there means none.
-Answer<EnvChanges> env_field(const json::object& object, bool null_allowed) {
+Result<EnvChanges> env_field(const json::object& object, bool null_allowed) {
   EnvChanges changes;
   const json::value* const value = object.if_contains("envVars");
   if (!value) return changes;
-  if (!value->is_object()) return refusal("envVars must be an object");
+  if (!value->is_object()) return runtime::refusal("envVars must be an object");
   for (const auto& [name, text] : value->as_object()) {
-    if (!is_identifier(name)) return refusal(fmt::format("Invalid envVars key: {}", std::string_view(name)));
+    if (!is_identifier(name))
+      return runtime::refusal(fmt::format("Invalid envVars key: {}", std::string_view(name)));
     if (text.is_string()) changes.emplace(name, std::string(text.as_string()));
     else if (text.is_null() && null_allowed) changes.emplace(name, std::nullopt);
-    else return refusal("envVars values must be strings");
+    else return runtime::refusal("envVars values must be strings");
   }
   return changes;
 }
 
 /// A name that `find` knows, or nothing at all.
 template <class T>
-Answer<std::optional<T>> named_choice(const json::object& object, std::string_view key,
+Result<std::optional<T>> named_choice(const json::object& object, std::string_view key,
                                       std::optional<T> (*find)(std::string_view), const char* message) {
   const json::value* const value = object.if_contains(key);
   if (!value) return std::optional<T>();
   std::optional<T> found;
   if (value->is_string()) found = find(value->get_string());
-  if (!found) return refusal(message);
+  if (!found) return runtime::refusal(message);
   return found;
 }
 
@@ -92,20 +93,15 @@ class Routes {
 
   runtime::Response answer() {
     auto response = dispatch();
-    if (response.ok()) return *std::move(response);
-    Failure failure = std::move(response).error();
-    if (failure.relayed) {
-      return runtime::json_text_response(failure.relayed->status, std::move(failure.relayed->body));
-    }
-    return runtime::error_response(failure.body, sandbox_.now_ms());
+    return response.ok() ? *std::move(response) : runtime::error_response(response.error(), sandbox_.now_ms());
   }
 
  private:
-  using Handled = Answer<runtime::Response>;
+  using Handled = Result<runtime::Response>;
 
   Handled dispatch() {
     const auto id = runtime::find_header(request_.headers, "x-sandbox-id").value_or("");
-    if (const auto checked = check_sandbox_id(id); !checked.ok()) return refusal(checked.error().message);
+    if (const auto checked = check_sandbox_id(id); !checked.ok()) return runtime::refusal(checked.error().message);
     if (is("DELETE", "/")) return destroy();
     SW_CHECK_OK(sandbox_.load());
     if (is("GET", "/")) return info();
@@ -144,15 +140,15 @@ class Routes {
     return request_.method == method && request_.path == path;
   }
 
-  static Failure not_found() { return refusal("Not found", 404); }
+  static Error not_found() { return Error{ErrorCode::kNotFound, "Not found", 0}; }
 
-  static Handled done(const Answer<Done>& outcome) {
+  static Handled done(const Result<void>& outcome) {
     if (!outcome.ok()) return outcome.error();
     return runtime::json_response(200, success());
   }
 
-  Answer<json::object> body(std::size_t bytes_max = runtime::kBodyBytesMax) const {
-    return sandbox::answer(runtime::read_object(request_, bytes_max));
+  Result<json::object> body(std::size_t bytes_max = runtime::kBodyBytesMax) const {
+    return runtime::read_object(request_, bytes_max);
   }
 
   Handled destroy() { return done(sandbox_.destroy()); }
@@ -179,15 +175,16 @@ class Routes {
     SW_TRY(const json::object object, body());
     NewContext wanted;
     SW_TRY(wanted.binding, required_text(object, "binding", "binding is required"));
+    SW_TRY(wanted.id, optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
+    if (wanted.id) SW_CHECK_OK(runtime::check_context_id(*wanted.id));
     SW_TRY(const auto cwd, optional_text(object, "cwd", "cwd must be a non-empty string"));
     if (cwd) {
       const auto path = Workspace::normalize(*cwd);
-      if (!path.ok()) return refusal(path.error().message);
+      if (!path.ok()) return runtime::refusal(path.error().message);
       wanted.cwd = *path;
     }
     SW_TRY(const EnvChanges env, env_field(object, false));
     apply(wanted.env, env);
-    SW_TRY(wanted.id, optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
     SW_TRY(const ContextRecord record, sandbox_.create_context(wanted));
     return runtime::json_response(201, context_object(record));
   }
@@ -201,14 +198,12 @@ class Routes {
 
   Handled execute() {
     SW_TRY(const json::object object, body());
-    if (object.contains("cwd")) return refusal("cwd is a context property; pass it to createCodeContext");
+    if (object.contains("cwd")) return runtime::refusal("cwd is a context property; pass it to createCodeContext");
     Cell cell;
     if (const json::value* code = object.if_contains("code"); code && code->is_string()) {
       cell.code = std::string(code->as_string());
     }
-    if (auto refused = runtime::check_code(cell.code, sandbox_.options_.code_bytes_max)) {
-      return Failure{.body = *std::move(refused)};
-    }
+    SW_CHECK_OK(runtime::check_code(cell.code, sandbox_.options_.code_bytes_max));
     SW_TRY(cell.env, env_field(object, true));
     SW_TRY(cell.context_id, optional_text(object, "contextId", "contextId must be a non-empty string"));
     SW_TRY(cell.binding, optional_text(object, "binding", "binding must be a non-empty string"));
@@ -219,34 +214,36 @@ class Routes {
     cell.limits = sandbox_.options_.run_limits;
     cell.cancel = request_.cancel;
     wasi::BufferSink output;
-    SW_TRY(RunAnswer answer, sandbox_.execute(cell, output));
-    if (auto* relayed = std::get_if<runtime::Response>(&answer)) return std::move(*relayed);
-    return runtime::json_text_response(200, result_text(cell, std::get<Ran>(answer), output));
+    SW_TRY(const Ran ran, sandbox_.execute(cell, output));
+    return runtime::json_text_response(200, result_text(cell, ran, output));
   }
 
   static std::string result_text(const Cell& cell, const Ran& ran, const wasi::BufferSink& output) {
     const runtime::ExecuteResponse& response = ran.response;
     engine::EngineInfo info;
-    info.language = ran.context.language;
-    info.engine_name = ran.context.engine;
+    info.language = ran.language;
+    info.engine_name = ran.engine;
     engine::RunRequest request;
     request.code = cell.code;
     request.limits = cell.limits;
-    engine::ContextReport report{.id = ran.context.id,
-                                 .cwd = ran.context.cwd,
-                                 .executions = ran.context.executions,
-                                 .state = std::string(runtime::state_name(response.state)),
-                                 .note = response.note,
-                                 .saved_bytes = {},
-                                 .snapshot_ms = response.snapshot_ms,
-                                 .expires_at_ms = ran.expires_at_ms};
-    if (response.snapshot_ms) report.saved_bytes = response.snapshot_bytes_written;
+    std::optional<engine::ContextReport> report;
+    if (ran.context) {
+      report = engine::ContextReport{.id = ran.context->id,
+                                     .cwd = ran.context->cwd,
+                                     .executions = ran.context->executions,
+                                     .state = std::string(runtime::state_name(response.state)),
+                                     .note = response.note,
+                                     .saved_bytes = {},
+                                     .snapshot_ms = response.snapshot_ms,
+                                     .expires_at_ms = ran.expires_at_ms};
+      if (response.snapshot_ms) report->saved_bytes = response.snapshot_bytes_written;
+    }
     return engine::execution_result_json(info, request, response.outcome, output.out, output.err, report);
   }
 
   Handled set_env() {
     SW_TRY(const json::object object, body());
-    if (!object.contains("envVars")) return refusal("envVars is required");
+    if (!object.contains("envVars")) return runtime::refusal("envVars is required");
     SW_TRY(const EnvChanges changes, env_field(object, true));
     return done(sandbox_.set_env(changes));
   }
@@ -275,7 +272,8 @@ class Routes {
     if (const json::value* value = object.if_contains("runs")) {
       json::error_code failed;
       if (value->is_number()) runs = value->to_number<std::uint32_t>(failed);
-      if (!value->is_number() || failed || runs == 0) return refusal("runs must be a whole number from 1 on");
+      if (!value->is_number() || failed || runs == 0)
+        return runtime::refusal("runs must be a whole number from 1 on");
     }
     return done(sandbox_.undo(id, runs));
   }
@@ -283,17 +281,18 @@ class Routes {
   Handled checkpoints(const std::string& id) {
     SW_TRY(const auto known, sandbox_.checkpoints(id));
     json::array list;
-    for (const Checkpoint& one : known) list.push_back({{"name", one.name}, {"takenAt", one.taken_at_ms}});
+    for (const runtime::Checkpoint& one : known)
+      list.push_back({{"name", one.name}, {"takenAt", one.taken_at_ms}});
     return runtime::json_response(200, json::object{{"checkpoints", std::move(list)}});
   }
 
-  Handled named(const std::string& id, Answer<Done> (Sandbox::*act)(std::string_view, std::string_view)) {
+  Handled named(const std::string& id, Result<void> (Sandbox::*act)(std::string_view, std::string_view)) {
     SW_TRY(const json::object object, body());
     SW_TRY(const std::string name, required_text(object, "name", "name must be a non-empty string"));
     return done((sandbox_.*act)(id, name));
   }
 
-  Answer<json::object> optional_body() const {
+  Result<json::object> optional_body() const {
     if (request_.body.empty()) return json::object();
     return body();
   }

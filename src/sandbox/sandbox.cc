@@ -5,21 +5,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <set>
 
+#include "runtime/messages.h"
 #include "sandbox/names.h"
+#include "sandbox_workers/runtime/answers.h"
 
 namespace sw::sandbox {
-
-namespace json = boost::json;
 
 namespace {
 
 constexpr storage::TableId kMetaTable = 0x01;
 constexpr storage::TableId kContextsTable = 0x02;
 constexpr std::string_view kRecordKey = "sandbox";
-constexpr std::size_t kContextIdBytesMax = 128;
 
 // Before version 1 a sandbox held the memory of its contexts itself, three tables for each language.
 constexpr std::string_view kOldLanguagesKey = "languages";
@@ -34,15 +32,14 @@ Result<void> drop_embedded_contexts(storage::Transaction& transaction) {
   return {};
 }
 
-bool is_success(const runtime::Response& response) { return response.status >= 200 && response.status < 300; }
-
-Failure relay(runtime::Response response) {
-  runtime::ErrorBody body = runtime::parse_error(response);
-  return {.body = std::move(body), .relayed = std::move(response)};
-}
-
-bool is_context_id(std::string_view id) {
-  return !id.empty() && id.size() <= kContextIdBytesMax && id.find('\0') == std::string_view::npos;
+/// Has an Interpreter make a context. A name that the caller chose may have been left behind there when we were
+/// interrupted before keeping it, or when the Interpreter could not be reached to delete it.
+Result<runtime::ContextInfo> make_anew(runtime::Interpreter& interpreter, std::string_view id, bool chosen,
+                                       const std::function<Result<runtime::ContextInfo>()>& make) {
+  auto made = make();
+  if (made.ok() || !chosen || info_of(made.error().code).http_status >= 500) return made;
+  (void)interpreter.remove(id);
+  return make();
 }
 
 }  // namespace
@@ -63,11 +60,11 @@ std::uint64_t Sandbox::now_ns() const { return static_cast<std::uint64_t>(now_ms
 
 // --- what is stored, and the copy of it
 
-Answer<Done> Sandbox::load() {
-  if (record_) return Done{};
+Result<void> Sandbox::load() {
+  if (record_) return {};
   std::optional<SandboxRecord> record;
   Contexts contexts;
-  SW_CHECK_OK(answer(storage_.read([&](storage::Reader& reader) -> Result<void> {
+  const auto read = storage_.read([&](storage::Reader& reader) -> Result<void> {
     record.reset();
     contexts.clear();
     SW_TRY(const auto bytes, reader.get(kMetaTable, kRecordKey));
@@ -80,21 +77,22 @@ Answer<Done> Sandbox::load() {
                          contexts.emplace(id, std::move(context));
                          return storage::Scan::kContinue;
                        });
-  })));
+  });
+  if (!read.ok()) return Error(read.error()).as_fault();
   const bool is_new = !record;
   if (is_new) record = SandboxRecord{.created_ms = now_ms(), .last_used_ms = now_ms(), .env = {}};
   record_ = std::move(record);
   contexts_ = std::move(contexts);
-  return is_new ? store({.record = true}) : Answer<Done>(Done{});
+  return is_new ? store({.record = true}) : Result<void>();
 }
 
-Answer<Done> Sandbox::store(const Step& step) {
+Result<void> Sandbox::store(const Step& step) {
   FileStore::Changes changes;
   if (step.files && store_) changes = store_->changes();
   const object::Time now = clock_.now();
   SandboxRecord record = *record_;
   std::optional<object::Time> expires = expires_;
-  const auto stored = storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
+  auto stored = storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
     bool write_record = step.record;
     if (step.used) {
       SW_TRY(const object::IdleAlarm alarm, object::touch_idle_alarm(transaction, now, options_.idle_ttl));
@@ -109,13 +107,13 @@ Answer<Done> Sandbox::store(const Step& step) {
   });
   if (!stored.ok()) {
     forget();
-    return host_failure(Error(stored.error()).while_doing("storing what was done"));
+    return std::move(stored).error().as_fault().while_doing("storing what was done");
   }
   if (step.files && store_) store_->written(std::move(changes));
   record_ = std::move(record);
   expires_ = expires;
   if (step.used) last_used_ = now;
-  return Done{};
+  return {};
 }
 
 void Sandbox::forget() {
@@ -126,21 +124,22 @@ void Sandbox::forget() {
   expires_.reset();
 }
 
-Answer<Workspace*> Sandbox::files() {
+Result<Workspace*> Sandbox::files() {
   if (!workspace_) {
-    SW_TRY(store_, answer(FileStore::load(storage_, options_.files, now_ns())));
+    auto loaded = FileStore::load(storage_, options_.files, now_ns());
+    if (!loaded.ok()) return std::move(loaded).error().as_fault();
+    store_ = *std::move(loaded);
     workspace_.emplace(store_->tree());
   }
   return &*workspace_;
 }
 
-Answer<Workspace*> Sandbox::usable_files() {
+Result<Workspace*> Sandbox::usable_files() {
   SW_CHECK_OK(load());
   if (options_.file_api) return files();
-  return Failure{.body = {.code = "NOT_SUPPORTED",
-                          .message = "The File API is disabled for this sandbox (SANDBOX_FILE_API=disabled)",
-                          .context = {{"feature", "files"}},
-                          .status = 403}};
+  return Error{.code = ErrorCode::kNotSupported,
+               .message = "The File API is disabled for this sandbox (SANDBOX_FILE_API=disabled)",
+               .context = {{"feature", "files"}}};
 }
 
 // --- contexts
@@ -153,10 +152,10 @@ std::vector<ContextRecord> Sandbox::by_age() const {
   return records;
 }
 
-Answer<ContextRecord*> Sandbox::find(std::string_view id) {
+Result<ContextRecord*> Sandbox::find(std::string_view id) {
   SW_CHECK_OK(load());
   const auto found = contexts_.find(id);
-  if (found == contexts_.end()) return Failure{.body = runtime::context_not_found(id)};
+  if (found == contexts_.end()) return runtime::context_not_found(id);
   return &found->second;
 }
 
@@ -167,38 +166,36 @@ ContextRecord* Sandbox::oldest_of(std::string_view binding) {
   return nullptr;
 }
 
-Answer<std::vector<ContextRecord>> Sandbox::contexts() {
+Result<std::vector<ContextRecord>> Sandbox::contexts() {
   SW_CHECK_OK(load());
   SW_CHECK_OK(store({.used = true}));
   return by_age();
 }
 
-Answer<ContextRecord> Sandbox::context(std::string_view id) {
+Result<ContextRecord> Sandbox::context(std::string_view id) {
   SW_TRY(const ContextRecord* const context, find(id));
   return *context;
 }
 
-Answer<Done> Sandbox::room_for_context() {
-  if (contexts_.size() < options_.contexts_max) return Done{};
-  return refusal(fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
+Result<void> Sandbox::room_for_context() {
+  if (contexts_.size() < options_.contexts_max) return {};
+  return runtime::refusal(fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
 }
 
-Answer<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
+Result<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
   SW_CHECK_OK(load());
-  if (wanted.binding.empty()) return refusal("binding is required");
+  if (wanted.binding.empty()) return runtime::refusal("binding is required");
+  if (wanted.id) SW_CHECK_OK(runtime::check_context_id(*wanted.id));
   const auto cwd = Workspace::normalize(wanted.cwd);
-  if (!cwd.ok()) return refusal(cwd.error().message);
-  if (wanted.id && !is_context_id(*wanted.id)) {
-    return refusal("id must be a non-empty string of at most 128 characters");
-  }
+  if (!cwd.ok()) return runtime::refusal(cwd.error().message);
   if (wanted.id && contexts_.contains(*wanted.id)) {
-    return refusal(fmt::format("Code context '{}' already exists", *wanted.id));
+    return runtime::refusal(fmt::format("Code context '{}' already exists", *wanted.id));
   }
   SW_CHECK_OK(room_for_context());
   SW_TRY(const Binding binding, Binding::find(bindings_, wanted.binding));
-  SW_TRY(const BindingInfo info, binding.probe());
+  SW_TRY(const runtime::WorkerInfo info, binding.probe());
   if (!info.contexts) {
-    return refusal(
+    return runtime::refusal(
         fmt::format("Code contexts are not supported by binding '{}' ({})", binding.name(), info.language));
   }
   NewContext normalized = wanted;
@@ -215,9 +212,12 @@ ContextRecord Sandbox::new_record(std::string id) {
   return record;
 }
 
-Answer<ContextRecord*> Sandbox::create(const Binding& binding, const BindingInfo& info, const NewContext& wanted) {
+Result<ContextRecord*> Sandbox::create(const Binding& binding, const runtime::WorkerInfo& info,
+                                       const NewContext& wanted) {
   ContextRecord record = new_record(wanted.id.value_or(new_context_id()));
-  SW_CHECK_OK(announce(binding, wanted, record.id));
+  SW_TRY(const auto interpreter, binding.interpreter(key_));
+  SW_CHECK_OK(binding.answer(make_anew(*interpreter, record.id, wanted.id.has_value(),
+                                       [&] { return interpreter->create(record.id, wanted.cwd); })));
   record.binding = binding.name();
   record.language = info.language;
   record.engine = info.engine;
@@ -227,41 +227,19 @@ Answer<ContextRecord*> Sandbox::create(const Binding& binding, const BindingInfo
   return keep(std::move(record));
 }
 
-Answer<ContextRecord*> Sandbox::keep(ContextRecord record) {
+Result<ContextRecord*> Sandbox::keep(ContextRecord record) {
   SW_CHECK_OK(store({.context = &record, .used = true}));
   return &contexts_.insert_or_assign(record.id, std::move(record)).first->second;
 }
 
-/// Has the Interpreter make the context.
-Answer<Done> Sandbox::announce(const Binding& binding, const NewContext& wanted, const std::string& id) {
-  const std::string path = fmt::format("/interpreters/{}/contexts", key_);
-  const std::string body = json::serialize(json::object{{"id", id}, {"cwd", wanted.cwd}});
-  SW_TRY(runtime::Response response, binding.request("POST", path, body));
-  if (is_success(response)) return Done{};
-  // A name that the caller chose may have been left behind there when we were interrupted before keeping it, or
-  // when the Interpreter could not be reached to delete it.
-  if (wanted.id && response.status < 500) {
-    (void)binding.request("DELETE", context_path(id, ""));
-    SW_TRY(response, binding.request("POST", path, body));
-    if (is_success(response)) return Done{};
-  }
-  return relay(std::move(response));
-}
-
-std::string Sandbox::context_path(std::string_view id, std::string_view sub_path) const {
-  return fmt::format("/interpreters/{}/contexts/{}{}", key_, runtime::percent_encoded(id), sub_path);
-}
-
-Answer<Done> Sandbox::delete_context(std::string_view id) {
+Result<void> Sandbox::delete_context(std::string_view id) {
   SW_TRY(const ContextRecord* const context, find(id));
   const std::string name = context->id;
   // Best effort: what cannot be reached now expires on its own.
-  if (const auto binding = Binding::find(bindings_, context->binding); binding.ok()) {
-    (void)binding->request("DELETE", context_path(name, ""));
-  }
+  (void)ask<void>(*context, [&](runtime::Interpreter& interpreter) { return interpreter.remove(name); });
   SW_CHECK_OK(store({.erased = name, .used = true}));
   contexts_.erase(name);
-  return Done{};
+  return {};
 }
 
 // --- runs
@@ -275,38 +253,43 @@ Env Sandbox::merged_env(const ContextRecord* context, const EnvChanges& call) co
   return env;
 }
 
-Answer<RunAnswer> Sandbox::execute(const Cell& cell, wasi::OutputSink& output) {
+Result<Ran> Sandbox::execute(const Cell& cell, wasi::OutputSink& output) {
   SW_CHECK_OK(load());
-  if (auto refused = runtime::check_code(cell.code, options_.code_bytes_max)) {
-    return Failure{.body = *std::move(refused)};
-  }
+  SW_CHECK_OK(runtime::check_code(cell.code, options_.code_bytes_max));
   ContextRecord* context = nullptr;
   if (cell.context_id) {
     SW_TRY(context, find(*cell.context_id));
   } else if (!cell.binding) {
-    return refusal("Pass a context or a binding");
+    return runtime::refusal("Pass a context or a binding");
   } else if (context = oldest_of(*cell.binding); !context) {
     SW_TRY(const Binding binding, Binding::find(bindings_, *cell.binding));
-    SW_TRY(const BindingInfo info, binding.probe());
-    if (!info.contexts) return run_once(binding, cell);
+    SW_TRY(const runtime::WorkerInfo info, binding.probe());
+    if (!info.contexts) return run_once(binding, info, cell, output);
     SW_CHECK_OK(room_for_context());
     SW_TRY(context, create(binding, info, {.binding = binding.name(), .id = {}, .env = {}}));
   }
-  SW_TRY(Ran ran, run_in(*context, cell, output));
-  return RunAnswer(std::move(ran));
+  return run_in(*context, cell, output);
 }
 
-Answer<RunAnswer> Sandbox::run_once(const Binding& binding, const Cell& cell) {
-  json::object env;
-  for (const auto& [name, value] : merged_env(nullptr, cell.env)) env[name] = value;
-  const json::object body = {{"code", cell.code}, {"envVars", std::move(env)}};
-  SW_TRY(runtime::Response response, binding.request("POST", "/execute", json::serialize(body), cell.cancel));
+Result<Ran> Sandbox::run_once(const Binding& binding, const runtime::WorkerInfo& info, const Cell& cell,
+                              wasi::OutputSink& output) {
+  engine::RunRequest request;
+  request.code = cell.code;
+  request.alias = cell.alias;
+  const Env env = merged_env(nullptr, cell.env);
+  request.env.assign(env.begin(), env.end());
+  request.stdin_data = cell.stdin_data;
+  request.args = cell.args;
+  request.limits = cell.limits;
+  request.cancel = cell.cancel;
+  SW_CHECK_OK(engine::validate(request));
+  Ran ran{.language = info.language, .engine = info.engine, .response = {}, .context = {}, .expires_at_ms = {}};
+  SW_TRY(ran.response.outcome, binding.answer(binding.worker().run(request, output)));
   SW_CHECK_OK(store({.used = true}));
-  return RunAnswer(runtime::json_text_response(response.status, std::move(response.body)));
+  return ran;
 }
 
-Answer<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::OutputSink& output) {
-  SW_TRY(const Binding binding, Binding::find(bindings_, context.binding));
+runtime::ExecuteArgs Sandbox::args_of(const ContextRecord& context, const Cell& cell) const {
   runtime::ExecuteArgs args;
   args.context_id = context.id;
   args.code = cell.code;
@@ -319,6 +302,13 @@ Answer<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::Outp
   args.limits = cell.limits;
   args.after_error = cell.on_error.value_or(cell.profile.value_or(options_.profile).after_error);
   args.cancel = cell.cancel;
+  return args;
+}
+
+Result<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::OutputSink& output) {
+  SW_TRY(const Binding binding, Binding::find(bindings_, context.binding));
+  SW_TRY(const auto interpreter, binding.interpreter(key_));
+  runtime::ExecuteArgs args = args_of(context, cell);
   Workspace* workspace = nullptr;
   if (options_.file_api) {
     SW_TRY(workspace, files());
@@ -335,37 +325,32 @@ Answer<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::Outp
     }
     return found;
   };
-
-  auto called = binding.worker().execute_in_context(key_, args, get_files, output);
-  if (!called.ok()) {
-    const Error& error = called.error();
-    return Failure{.body = runtime::internal_error(
-                       fmt::format("Binding '{}' failed: {}", context.binding, error.message), 502),
-                   .cause = error};
-  }
-  if (auto* refused = std::get_if<runtime::ErrorBody>(&*called)) {
-    if (refused->code == "CONTEXT_NOT_FOUND") {
+  auto response = binding.answer(interpreter->execute(std::move(args), get_files, output));
+  if (!response.ok()) {
+    if (response.error().code == ErrorCode::kContextNotFound) {
       const std::string id = context.id;
       SW_CHECK_OK(store({.erased = id}));
       contexts_.erase(id);
     }
-    return Failure{.body = std::move(*refused)};
+    return std::move(response).error();
   }
-  auto& response = std::get<runtime::ExecuteResponse>(*called);
-  SW_CHECK_OK(take_over(context, response));
-  Ran ran{.context = context, .response = std::move(response), .expires_at_ms = {}};
+  SW_CHECK_OK(take_over(context, *response));
+  Ran ran{.language = context.language,
+          .engine = context.engine,
+          .response = *std::move(response),
+          .context = context,
+          .expires_at_ms = {}};
   if (expires_) ran.expires_at_ms = expires_->time_since_epoch().count();
   return ran;
 }
 
-Answer<Done> Sandbox::take_over(ContextRecord& context, const runtime::ExecuteResponse& response) {
+Result<void> Sandbox::take_over(ContextRecord& context, const runtime::ExecuteResponse& response) {
   if (options_.file_api) {
     if (auto applied = workspace_->apply_diff(response.workspace, now_ns()); !applied.ok()) {
       const Error& error = applied.error();
       forget();  // some of it may be in the tree
-      return Failure{.body = runtime::internal_error(
-                         fmt::format("the Interpreter returned an invalid workspace: {}", error.message)),
-                     .cause = error};
+      return Error{ErrorCode::kBadReply,
+                   fmt::format("the Interpreter returned an invalid workspace: {}", error.message), 0};
     }
   }
   ContextRecord after = context;
@@ -376,137 +361,109 @@ Answer<Done> Sandbox::take_over(ContextRecord& context, const runtime::ExecuteRe
   after.snapshot = response.snapshot;
   SW_CHECK_OK(store({.files = options_.file_api, .context = &after, .used = true}));
   context = std::move(after);
-  return Done{};
+  return {};
 }
 
 // --- versions
 
-Answer<json::value> Sandbox::ask(const ContextRecord& context, std::string method, std::string_view sub_path,
-                                 const json::value& body) {
+template <class T>
+Result<T> Sandbox::ask(const ContextRecord& context,
+                       const std::function<Result<T>(runtime::Interpreter&)>& question) {
   SW_TRY(const Binding binding, Binding::find(bindings_, context.binding));
-  const std::string text = body.is_null() ? std::string() : json::serialize(body);
-  SW_TRY(runtime::Response response, binding.request(std::move(method), context_path(context.id, sub_path), text));
-  if (!is_success(response)) return relay(std::move(response));
-  json::error_code failed;
-  json::value value = json::parse(response.body.empty() ? "{}" : response.body, failed);
-  if (failed || !value.is_object()) {
-    return Failure{.body = runtime::internal_error(
-                       fmt::format("Binding '{}' returned an invalid answer", context.binding), 502)};
-  }
-  return value;
+  SW_TRY(const auto interpreter, binding.interpreter(key_));
+  return binding.answer(question(*interpreter));
 }
 
 namespace {
 
 /// What an Interpreter says of a context after something other than a run.
-void take_over_versions(ContextRecord& record, const json::value& said) {
-  record.interpreter_executions.reset();  // compared again from the next run on, unless it is said
-  const json::object& object = said.as_object();
-  if (const json::value* count = object.if_contains("executions"); count && count->is_number()) {
-    json::error_code failed;
-    const auto number = count->to_number<std::uint64_t>(failed);
-    if (!failed) record.interpreter_executions = number;
-  }
-  if (const json::value* snapshot = object.if_contains("snapshot")) {
-    record.snapshot = runtime::parse_snapshot(*snapshot);
-  }
-  if (const json::value* cwd = object.if_contains("cwd"); cwd && cwd->is_string()) {
-    record.cwd = std::string(cwd->as_string());
-  }
+void take_over_versions(ContextRecord& record, const runtime::ContextInfo& said) {
+  record.interpreter_executions = said.executions;
+  record.snapshot = said.snapshot;
+  record.cwd = said.cwd;
 }
 
 }  // namespace
 
-Answer<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std::string>& new_id) {
+Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std::string>& new_id) {
   SW_TRY(const ContextRecord* const original, find(id));
-  if (new_id && !is_context_id(*new_id)) {
-    return refusal("id must be a non-empty string of at most 128 characters");
-  }
+  if (new_id) SW_CHECK_OK(runtime::check_context_id(*new_id));
   if (new_id && contexts_.contains(*new_id)) {
-    return refusal(fmt::format("Code context '{}' already exists", *new_id));
+    return runtime::refusal(fmt::format("Code context '{}' already exists", *new_id));
   }
   SW_CHECK_OK(room_for_context());
-  SW_TRY(const Binding binding, Binding::find(bindings_, original->binding));
   ContextRecord record = new_record(new_id.value_or(new_context_id()));
-  auto forked = ask(*original, "POST", "/fork", json::object{{"id", record.id}});
-  if (new_id && !forked.ok() && forked.error().body.status < 500) {
-    // As for a new context: the name may have been left behind there.
-    (void)binding.request("DELETE", context_path(record.id, ""));
-    forked = ask(*original, "POST", "/fork", json::object{{"id", record.id}});
-  }
-  SW_TRY(const json::value said, std::move(forked));
+  SW_TRY(const runtime::ContextInfo said,
+         ask<runtime::ContextInfo>(*original, [&](runtime::Interpreter& interpreter) {
+           return make_anew(interpreter, record.id, new_id.has_value(),
+                            [&] { return interpreter.fork(original->id, record.id); });
+         }));
   record.binding = original->binding;
   record.language = original->language;
   record.engine = original->engine;
-  record.cwd = original->cwd;
   record.env = original->env;
-  record.executions = original->executions;
+  record.executions = said.executions;
   take_over_versions(record, said);
-  if (record.interpreter_executions) record.executions = *record.interpreter_executions;
   SW_TRY(const ContextRecord* const kept, keep(std::move(record)));
   return *kept;
 }
 
-Answer<Done> Sandbox::rewound(std::string_view id, std::string_view sub_path, const json::value& body) {
+Result<void> Sandbox::rewound(std::string_view id,
+                              const std::function<Result<runtime::ContextInfo>(runtime::Interpreter&)>& question) {
   SW_TRY(ContextRecord* const context, find(id));
-  SW_TRY(const json::value said, ask(*context, "POST", sub_path, body));
+  SW_TRY(const runtime::ContextInfo said, ask(*context, question));
   ContextRecord after = *context;
   take_over_versions(after, said);
   SW_CHECK_OK(store({.context = &after, .used = true}));
   *context = std::move(after);
-  return Done{};
+  return {};
 }
 
-Answer<Done> Sandbox::undo(std::string_view id, std::uint32_t runs) {
-  return rewound(id, "/undo", json::object{{"runs", runs}});
+Result<void> Sandbox::undo(std::string_view id, std::uint32_t runs) {
+  return rewound(id, [&](runtime::Interpreter& interpreter) { return interpreter.undo(id, runs); });
 }
 
-Answer<Done> Sandbox::restore_checkpoint(std::string_view id, std::string_view name) {
-  return rewound(id, "/restore", json::object{{"name", name}});
+Result<void> Sandbox::restore_checkpoint(std::string_view id, std::string_view name) {
+  return rewound(id, [&](runtime::Interpreter& interpreter) { return interpreter.restore_checkpoint(id, name); });
 }
 
-Answer<Done> Sandbox::add_checkpoint(std::string_view id, std::string_view name) {
+Result<void> Sandbox::add_checkpoint(std::string_view id, std::string_view name) {
   SW_TRY(const ContextRecord* const context, find(id));
-  SW_CHECK_OK(ask(*context, "POST", "/checkpoints", json::object{{"name", name}}));
+  SW_CHECK_OK(ask<runtime::Checkpoint>(
+      *context, [&](runtime::Interpreter& interpreter) { return interpreter.add_checkpoint(id, name); }));
   return store({.used = true});
 }
 
-Answer<Done> Sandbox::remove_checkpoint(std::string_view id, std::string_view name) {
+Result<void> Sandbox::remove_checkpoint(std::string_view id, std::string_view name) {
   SW_TRY(const ContextRecord* const context, find(id));
-  SW_CHECK_OK(ask(*context, "DELETE", fmt::format("/checkpoints/{}", runtime::percent_encoded(name)), nullptr));
+  SW_CHECK_OK(ask<void>(
+      *context, [&](runtime::Interpreter& interpreter) { return interpreter.remove_checkpoint(id, name); }));
   return store({.used = true});
 }
 
-Answer<std::vector<Checkpoint>> Sandbox::checkpoints(std::string_view id) {
+Result<std::vector<runtime::Checkpoint>> Sandbox::checkpoints(std::string_view id) {
+  using Checkpoints = std::vector<runtime::Checkpoint>;
   SW_TRY(const ContextRecord* const context, find(id));
-  SW_TRY(const json::value said, ask(*context, "GET", "/checkpoints", nullptr));
-  std::vector<Checkpoint> checkpoints;
-  try {
-    for (const json::value& item : said.at("checkpoints").as_array()) {
-      checkpoints.push_back({.name = json::value_to<std::string>(item.at("name")),
-                             .taken_at_ms = item.at("takenAt").to_number<std::int64_t>()});
-    }
-  } catch (const std::exception&) {
-    return Failure{.body = runtime::internal_error(
-                       fmt::format("Binding '{}' returned an invalid answer", context->binding), 502)};
-  }
+  SW_TRY(Checkpoints known, ask<Checkpoints>(*context, [&](runtime::Interpreter& interpreter) {
+           return interpreter.checkpoints(id);
+         }));
   SW_CHECK_OK(store({.used = true}));
-  return checkpoints;
+  return known;
 }
 
 // --- the rest
 
-Answer<Done> Sandbox::set_env(const EnvChanges& changes) {
+Result<void> Sandbox::set_env(const EnvChanges& changes) {
   SW_CHECK_OK(load());
   for (const auto& [name, value] : changes) {
-    if (!is_identifier(name)) return refusal(fmt::format("Invalid envVars key: {}", name));
+    if (!is_identifier(name)) return runtime::refusal(fmt::format("Invalid envVars key: {}", name));
   }
   apply(record_->env, changes);
   record_->last_used_ms = now_ms();
   return store({.record = true, .used = true});
 }
 
-Answer<SandboxInfo> Sandbox::info() {
+Result<SandboxInfo> Sandbox::info() {
   SW_CHECK_OK(load());
   SandboxInfo info;
   if (options_.file_api) {
@@ -524,7 +481,7 @@ Answer<SandboxInfo> Sandbox::info() {
   return info;
 }
 
-Answer<Done> Sandbox::destroy() {
+Result<void> Sandbox::destroy() {
   // Best effort: Interpreters that cannot be reached expire on their own. When our own records are damaged, all
   // may hold something of ours.
   std::set<std::string> names;
@@ -534,60 +491,37 @@ Answer<Done> Sandbox::destroy() {
     for (const auto& [name, worker] : bindings_) names.insert(name);
   }
   for (const std::string& name : names) {
-    if (const auto binding = Binding::find(bindings_, name); binding.ok()) {
-      (void)binding->request("DELETE", fmt::format("/interpreters/{}", key_));
-    }
+    const auto binding = Binding::find(bindings_, name);
+    if (!binding.ok()) continue;
+    if (const auto interpreter = binding->interpreter(key_); interpreter.ok()) (void)(*interpreter)->destroy();
   }
   auto destroyed = storage_.destroy();
   forget();
-  return answer(std::move(destroyed));
+  if (!destroyed.ok()) return std::move(destroyed).error().as_fault();
+  return {};
 }
 
-Answer<Done> Sandbox::alarm() {
+Result<void> Sandbox::alarm() {
   SW_CHECK_OK(load());
   object::IdleVerdict verdict = object::IdleVerdict::kDisabled;
   const object::Time noted{std::chrono::milliseconds(record_->last_used_ms)};
-  SW_CHECK_OK(answer(storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
+  const auto checked = storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
     SW_TRY(verdict,
            object::check_idle_alarm(transaction, clock_.now(), options_.idle_ttl, std::max(noted, last_used_)));
     return {};
-  })));
-  return verdict == object::IdleVerdict::kDestroy ? destroy() : Answer<Done>(Done{});
+  });
+  if (!checked.ok()) return Error(checked.error()).as_fault();
+  return verdict == object::IdleVerdict::kDestroy ? destroy() : Result<void>();
 }
 
 // --- files
 
-namespace {
-
-/// The protocol's code and status for an errno.
-std::pair<std::string_view, int> code_of(wasi::Errno error) {
-  switch (error) {
-    case wasi::Errno::kNoent: return {"FILE_NOT_FOUND", 404};
-    case wasi::Errno::kExist: return {"FILE_EXISTS", 409};
-    case wasi::Errno::kAcces: return {"PERMISSION_DENIED", 403};
-    case wasi::Errno::kIsdir: return {"IS_DIRECTORY", 400};
-    case wasi::Errno::kNotdir: return {"NOT_DIRECTORY", 400};
-    case wasi::Errno::kFbig: return {"FILE_TOO_LARGE", 413};
-    case wasi::Errno::kNospc: return {"NO_SPACE", 500};
-    default: return {"FILESYSTEM_ERROR", 500};
-  }
-}
-
-}  // namespace
-
-Failure Sandbox::file_failure(std::string_view operation, std::string_view path, const WorkspaceError& error) {
-  auto [code, status] = code_of(error.error);
-  const bool kept = error.error == wasi::Errno::kAcces || error.error == wasi::Errno::kNospc;
-  if (operation == "directory.create" && !kept) std::tie(code, status) = code_of(wasi::Errno::kIo);
-  runtime::ErrorBody body{.code = std::string(code),
-                          .message = error.message,
-                          .context = {{"path", std::string(path)},
-                                      {"operation", std::string(operation)},
-                                      {"errno", std::string(error.errno_name())}},
-                          .status = status,
-                          .operation = std::string(operation)};
-  for (const auto& [key, figure] : error.details) body.context.emplace(key, std::to_string(figure));
-  return {.body = std::move(body)};
+Error Sandbox::file_failure(std::string_view operation, std::string_view path, Error error) {
+  const bool kept = error.code == ErrorCode::kPermission || error.code == ErrorCode::kNoSpace;
+  if (operation == "directory.create" && !kept) error.code = ErrorCode::kFileSystem;
+  error.context.emplace("path", path);
+  error.context.emplace("operation", operation);
+  return error;
 }
 
 }  // namespace sw::sandbox

@@ -15,15 +15,16 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <type_traits>
 #include <vector>
 
 #include "object/clock.h"
 #include "object/idle_alarm.h"
-#include "sandbox/answer.h"
+#include "runtime/messages.h"
 #include "sandbox/binding.h"
 #include "sandbox/file_store.h"
 #include "sandbox/records.h"
+#include "sandbox_workers/runtime/http.h"
 #include "sandbox_workers/runtime/worker.h"
 #include "sandbox_workers/workspace/workspace.h"
 #include "storage/storage.h"
@@ -65,18 +66,12 @@ struct Cell {
 };
 
 struct Ran {
-  ContextRecord context;  ///< after the run
+  std::string language;
+  std::string engine;
   runtime::ExecuteResponse response;
+  std::optional<ContextRecord> context;       ///< after the run; absent for a binding without contexts
   std::optional<std::int64_t> expires_at_ms;  ///< when the sandbox is destroyed if nobody uses it; absent: never
 };
-/// A state of a context's memory that is kept under a name.
-struct Checkpoint {
-  std::string name;
-  std::int64_t taken_at_ms = 0;
-};
-
-/// Of a binding without contexts: its Worker's answer to POST /execute.
-using RunAnswer = std::variant<Ran, runtime::Response>;
 
 struct SandboxInfo {
   std::string id;
@@ -92,8 +87,8 @@ enum class FileUse : std::uint8_t { kLook, kChange };
 
 /// Files and folders are there as soon as they are asked for; whatever happened before a crash is either stored as
 /// a whole or has not happened. Threads: one at a time. Everything may block: on the storage, on Workers, for as
-/// long as a run takes. Failures are the protocol's (docs/sandbox.md). After a failure of the storage everything
-/// is read again.
+/// long as a run takes. Errors are the protocol's (docs/sandbox.md). After a failure of the storage everything is
+/// read again.
 class Sandbox {
  public:
   static storage::Schema schema();
@@ -110,45 +105,45 @@ class Sandbox {
 
   // --- contexts
 
-  Answer<ContextRecord> create_context(const NewContext& wanted);
+  Result<ContextRecord> create_context(const NewContext& wanted);
   /// Oldest first.
-  Answer<std::vector<ContextRecord>> contexts();
-  Answer<ContextRecord> context(std::string_view id);
+  Result<std::vector<ContextRecord>> contexts();
+  Result<ContextRecord> context(std::string_view id);
   /// Also when its Worker cannot be reached. Files stay.
-  Answer<Done> delete_context(std::string_view id);
+  Result<void> delete_context(std::string_view id);
   /// Runs a cell. An error of the code is part of the answer; docs/sandbox.md says what is kept after it.
-  Answer<RunAnswer> execute(const Cell& cell, wasi::OutputSink& output);
+  Result<Ran> execute(const Cell& cell, wasi::OutputSink& output);
 
   // --- versions of a context's memory. Files are as they are: they belong to all contexts.
 
   /// A second context that goes on from where the first is.
-  Answer<ContextRecord> fork(std::string_view id, const std::optional<std::string>& new_id);
+  Result<ContextRecord> fork(std::string_view id, const std::optional<std::string>& new_id);
   /// Takes back what the last runs did to memory.
-  Answer<Done> undo(std::string_view id, std::uint32_t runs);
-  Answer<Done> add_checkpoint(std::string_view id, std::string_view name);
-  Answer<Done> restore_checkpoint(std::string_view id, std::string_view name);
-  Answer<Done> remove_checkpoint(std::string_view id, std::string_view name);
-  Answer<std::vector<Checkpoint>> checkpoints(std::string_view id);
+  Result<void> undo(std::string_view id, std::uint32_t runs);
+  Result<void> add_checkpoint(std::string_view id, std::string_view name);
+  Result<void> restore_checkpoint(std::string_view id, std::string_view name);
+  Result<void> remove_checkpoint(std::string_view id, std::string_view name);
+  Result<std::vector<runtime::Checkpoint>> checkpoints(std::string_view id);
 
   // --- the rest
 
-  Answer<Done> set_env(const EnvChanges& changes);
-  Answer<SandboxInfo> info();
+  Result<void> set_env(const EnvChanges& changes);
+  Result<SandboxInfo> info();
   /// Deletes everything, here and at the Interpreters. The next use begins anew.
-  Answer<Done> destroy();
+  Result<void> destroy();
   /// The alarm has gone off: destroys what nobody used.
-  Answer<Done> alarm();
+  Result<void> alarm();
 
   /// Does something with the files; what it changed is stored before this returns. `operation` is the protocol's
   /// ("file.read"), `path` as the caller wrote it: for errors.
-  template <class T>
-  Answer<T> with_files(FileUse kind, std::string_view operation, std::string_view path,
-                       const std::function<WorkspaceOr<T>(Workspace&, std::uint64_t now_ns)>& use) {
+  template <class Use>
+  std::invoke_result_t<Use, Workspace&, std::uint64_t> with_files(FileUse kind, std::string_view operation,
+                                                                  std::string_view path, const Use& use) {
     SW_TRY(Workspace* const files, usable_files());
     auto outcome = use(*files, now_ns());
-    if (!outcome.ok()) return file_failure(operation, path, outcome.error());
+    if (!outcome.ok()) return file_failure(operation, path, std::move(outcome).error());
     SW_CHECK_OK(store({.files = kind == FileUse::kChange, .used = true}));
-    return *std::move(outcome);
+    return outcome;
   }
 
  private:
@@ -164,29 +159,30 @@ class Sandbox {
   };
   using Contexts = std::map<std::string, ContextRecord, std::less<>>;
 
-  Answer<Done> load();
-  Answer<Done> store(const Step& step);
+  Result<void> load();
+  Result<void> store(const Step& step);
   void forget();
-  Answer<Workspace*> files();
-  Answer<Workspace*> usable_files();
-  Answer<ContextRecord*> find(std::string_view id);
+  Result<Workspace*> files();
+  Result<Workspace*> usable_files();
+  Result<ContextRecord*> find(std::string_view id);
   ContextRecord* oldest_of(std::string_view binding);
-  Answer<Done> room_for_context();
-  Answer<ContextRecord*> create(const Binding& binding, const BindingInfo& info, const NewContext& wanted);
-  Answer<Done> announce(const Binding& binding, const NewContext& wanted, const std::string& id);
+  Result<void> room_for_context();
+  Result<ContextRecord*> create(const Binding& binding, const runtime::WorkerInfo& info, const NewContext& wanted);
   ContextRecord new_record(std::string id);
-  Answer<ContextRecord*> keep(ContextRecord record);
-  Answer<RunAnswer> run_once(const Binding& binding, const Cell& cell);
-  Answer<Ran> run_in(ContextRecord& context, const Cell& cell, wasi::OutputSink& output);
-  Answer<Done> take_over(ContextRecord& context, const runtime::ExecuteResponse& response);
+  Result<ContextRecord*> keep(ContextRecord record);
+  Result<Ran> run_once(const Binding& binding, const runtime::WorkerInfo& info, const Cell& cell,
+                       wasi::OutputSink& output);
+  Result<Ran> run_in(ContextRecord& context, const Cell& cell, wasi::OutputSink& output);
+  runtime::ExecuteArgs args_of(const ContextRecord& context, const Cell& cell) const;
+  Result<void> take_over(ContextRecord& context, const runtime::ExecuteResponse& response);
   Env merged_env(const ContextRecord* context, const EnvChanges& call) const;
-  /// A request to the Interpreter about a context; what is not a success is relayed.
-  Answer<boost::json::value> ask(const ContextRecord& context, std::string method, std::string_view sub_path,
-                                 const boost::json::value& body);
-  Answer<Done> rewound(std::string_view id, std::string_view sub_path, const boost::json::value& body);
-  std::string context_path(std::string_view id, std::string_view sub_path) const;
+  /// Asks the Interpreter that has a context something about it.
+  template <class T>
+  Result<T> ask(const ContextRecord& context, const std::function<Result<T>(runtime::Interpreter&)>& question);
+  Result<void> rewound(std::string_view id,
+                       const std::function<Result<runtime::ContextInfo>(runtime::Interpreter&)>& question);
   std::vector<ContextRecord> by_age() const;
-  static Failure file_failure(std::string_view operation, std::string_view path, const WorkspaceError& error);
+  static Error file_failure(std::string_view operation, std::string_view path, Error error);
   std::int64_t now_ms() const;
   std::uint64_t now_ns() const;
 

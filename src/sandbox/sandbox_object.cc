@@ -7,6 +7,7 @@
 #include <stop_token>
 
 #include "sandbox/names.h"
+#include "sandbox_workers/runtime/answers.h"
 
 namespace sw::sandbox {
 
@@ -23,9 +24,7 @@ object::Task<Result<void>> SandboxObject::use(std::function<void(Sandbox&)> body
 
 object::Task<Result<void>> SandboxObject::on_alarm(object::Time /*scheduled*/) {
   const auto answered = std::make_shared<Result<void>>();  // shared with the work, which runs on another thread
-  std::function<void(Sandbox&)> body = [answered](Sandbox& sandbox) {
-    if (const auto answer = sandbox.alarm(); !answer.ok()) *answered = to_error(answer.error());
-  };
+  std::function<void(Sandbox&)> body = [answered](Sandbox& sandbox) { *answered = sandbox.alarm(); };
   std::function<void()> on_cancel;
   Result<void> outcome = co_await use(std::move(body), std::move(on_cancel));
   if (!outcome.ok()) co_return outcome;
@@ -68,7 +67,7 @@ std::shared_ptr<object::Call> Sandboxes::send(runtime::Request request,
   const auto now_ms = [this] { return clock_.now().time_since_epoch().count(); };
   const auto name = object_name(runtime::find_header(request.headers, "x-sandbox-id").value_or(""));
   if (!name.ok()) {
-    reply(runtime::error_response(runtime::validation_failed(name.error().message), now_ms()));
+    reply(runtime::error_response(name.error(), now_ms()));
     return nullptr;
   }
   const auto exchange = std::make_shared<Exchange>(std::move(request));  // shared by the message and its reply
@@ -82,7 +81,7 @@ std::shared_ptr<object::Call> Sandboxes::send(runtime::Request request,
   return host_.send(*name, std::move(message),
                     [exchange, now_ms, reply = std::move(reply)](const Result<void>& outcome) {
                       if (outcome.ok()) return reply(std::move(exchange->response));
-                      reply(runtime::error_response(runtime::error_body(outcome.error()), now_ms()));
+                      reply(runtime::error_response(outcome.error(), now_ms()));
                     });
 }
 

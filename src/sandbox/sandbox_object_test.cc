@@ -26,59 +26,43 @@ using ::testing::SizeIs;
 constexpr object::Time kStart{std::chrono::milliseconds(1'700'000'000'000)};
 constexpr std::chrono::hours kTtl{24};
 
-/// Runs that wait for the test.
-class SlowWorker final : public runtime::Worker {
+/// A Worker whose runs wait for the test.
+class SlowWorker {
  public:
-  explicit SlowWorker(bool contexts = true) : inner_("python", contexts) {}
+  explicit SlowWorker(bool contexts = true) : worker_(std::make_shared<FakeWorker>("python", contexts)) {
+    worker_->before_run = [this](const std::stop_token& cancel) {
+      std::unique_lock lock(mutex_);
+      ++running_;
+      changed_.notify_all();
+      changed_.wait(lock, cancel, [this] { return open_; });
+      --running_;
+    };
+    worker_->after_destroy = [this] {
+      const std::lock_guard lock(mutex_);
+      changed_.notify_all();
+    };
+  }
 
-  Result<runtime::Response> fetch(const runtime::Request& request) override {
-    std::unique_lock lock(mutex_);
-    if (request.path == "/execute") wait_within_run(lock, request.cancel);
-    auto response = inner_.fetch(request);
-    changed_.notify_all();
-    return response;
-  }
-  Result<runtime::Answer<runtime::ExecuteResponse>> execute_in_context(std::string_view key,
-                                                                       const runtime::ExecuteArgs& args,
-                                                                       const runtime::GetFiles& get_files,
-                                                                       wasi::OutputSink& output) override {
-    std::unique_lock lock(mutex_);
-    wait_within_run(lock, args.cancel);
-    auto answer = inner_.execute_in_context(key, args, get_files, output);
-    if (args.cancel.stop_requested()) {
-      std::get<runtime::ExecuteResponse>(*answer).outcome.ending = engine::Ending::kCancelled;
-    }
-    return answer;
-  }
+  const std::shared_ptr<FakeWorker>& worker() const { return worker_; }
   void wait_for_runs(int count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return running_ >= count; });
   }
   void wait_for_no_interpreters() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return inner_.interpreters.empty(); });
+    changed_.wait(lock, [&] { return worker_->interpreter_count() == 0; });
   }
   void open() {
     const std::lock_guard lock(mutex_);
     open_ = true;
     changed_.notify_all();
   }
-  std::size_t interpreters() {
-    const std::lock_guard lock(mutex_);
-    return inner_.interpreters.size();
-  }
+  std::size_t interpreters() { return worker_->interpreter_count(); }
 
  private:
-  void wait_within_run(std::unique_lock<std::mutex>& lock, const std::stop_token& cancel) {
-    ++running_;
-    changed_.notify_all();
-    changed_.wait(lock, cancel, [this] { return open_; });
-    --running_;
-  }
-
-  std::mutex mutex_;  // guards all below
+  const std::shared_ptr<FakeWorker> worker_;  // shared with the bindings
+  std::mutex mutex_;                          // guards all below
   std::condition_variable_any changed_;
-  FakeWorker inner_;
   int running_ = 0;
   bool open_ = false;
 };
@@ -94,8 +78,9 @@ struct SandboxesTest : ::testing::Test {
 
   Sandboxes& sandboxes() {
     if (!sandboxes_)
-      sandboxes_.emplace(*storage, clock, runtime::Bindings{{"PYTHON", python}, {"RUBY", ruby}}, SandboxOptions{},
-                         object::HostOptions{.drain_max = drain_max});
+      sandboxes_.emplace(*storage, clock,
+                         runtime::Bindings{{"PYTHON", python->worker()}, {"RUBY", ruby->worker()}},
+                         SandboxOptions{}, object::HostOptions{.drain_max = drain_max});
     return *sandboxes_;
   }
   void restart() {
@@ -223,7 +208,7 @@ TEST_F(SandboxesTest, ProgramsCanUseASandboxWithoutRequests) {
                          cell.code = "1";
                          cell.binding = "PYTHON";
                          const auto answer = sandbox.execute(cell, output);
-                         if (answer.ok()) executions = std::get<Ran>(*answer).context.executions;
+                         if (answer.ok()) executions = answer->context->executions;
                        })
                   .ok());
   EXPECT_EQ(executions, 1u);

@@ -28,6 +28,7 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 constexpr std::chrono::hours kTtl{24};
+const Error kGone{ErrorCode::kUnreachable, "gone", 0};
 constexpr object::Time kStart{std::chrono::milliseconds(1'700'000'000'123)};
 
 /// An answer as a client sees it.
@@ -136,25 +137,12 @@ TEST_F(SandboxTest, AnUnknownBindingIsRefused) {
 }
 
 TEST_F(SandboxTest, WhatIsNoRuntimeWorkerIsRefused) {
-  const std::vector<json::value> wrong = {
-      "text",
-      {{"language", "python"}},
-      {{"language", 1}, {"engine", "e"}, {"contexts", true}},
-      {{"language", "p"}, {"engine", "e"}, {"contexts", true}, {"protocol", "1"}}};
-  for (const json::value& info : wrong) {
-    python->info = info;
-    EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}}).refusal(),
-              "400 VALIDATION_FAILED Binding 'PYTHON' is not a sandbox-workers runtime Worker")
-        << info;
-  }
-  python->info = {{"language", "python"}, {"engine", "e"}, {"contexts", true}, {"protocol", 2}};
+  python->self.protocol = 2;
   EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}}).refusal(),
             "400 VALIDATION_FAILED Binding 'PYTHON' speaks interpreter protocol 2; this caller supports 1");
-  python->unreachable = Error{ErrorCode::kUnavailable, "gone", 0};
-  EXPECT_THAT(post("/contexts", {{"binding", "PYTHON"}}).refusal(), HasSubstr("is not a sandbox-workers runtime"));
-  python->unreachable.reset();
-  python->info = {{"language", "python"}, {"engine", "e"}, {"contexts", true}};
-  EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}}).status, 201) << "no protocol means 1";
+  python->unreachable = kGone;
+  EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}}).refusal(),
+            "400 VALIDATION_FAILED Binding 'PYTHON' is not a sandbox-workers runtime Worker");
 }
 
 TEST_F(SandboxTest, AContextIsMadeListedAndAnnouncedOnce) {
@@ -179,6 +167,8 @@ TEST_F(SandboxTest, AContextIsMadeListedAndAnnouncedOnce) {
 TEST_F(SandboxTest, ContextsAreValidated) {
   const auto refusal = [&](const json::value& body) { return post("/contexts", body).refusal(); };
   EXPECT_EQ(refusal(json::object()), "400 VALIDATION_FAILED binding is required");
+  EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"id", std::string(129, 'x')}, {"cwd", ""}}),
+            "400 VALIDATION_FAILED id must be a non-empty string of at most 128 characters");
   EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"cwd", ""}}), "400 VALIDATION_FAILED cwd must be a non-empty string");
   EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"cwd", "/etc"}}),
             "400 VALIDATION_FAILED Path escapes /workspace: /etc");
@@ -216,21 +206,24 @@ TEST_F(SandboxTest, ABindingWithoutContextsRunsTheCodeOnce) {
       post("/execute", {{"binding", "RUBY"}, {"code", "1"}, {"envVars", {{"B", nullptr}, {"C", "call"}}}});
   EXPECT_EQ(reply.status, 200);
   EXPECT_FALSE(reply.body.as_object().contains("context"));
-  EXPECT_EQ(reply.at("/ran"), json::value({{"code", "1"}, {"envVars", {{"A", "sandbox"}, {"C", "call"}}}}));
+  EXPECT_FALSE(reply.body.as_object().contains("executionCount"));
+  EXPECT_EQ(reply.at("/logs/stdout"), json::value({"ran once"}));
+  EXPECT_EQ(ruby->runs_once.back().code, "1");
+  EXPECT_THAT(ruby->runs_once.back().env, ElementsAre(Pair("A", "sandbox"), Pair("C", "call")));
 }
 
 TEST_F(SandboxTest, DeletingAContextLeavesTheFilesAndAsksItsWorkerOnce) {
   ASSERT_EQ(write("f", "text").status, 200);
   const std::string id = create("PYTHON");
   EXPECT_EQ(remove("/contexts/" + id).status, 200);
-  EXPECT_EQ(python->requests.back().method, "DELETE");
+  EXPECT_EQ(python->calls.back(), "remove " + id);
   EXPECT_EQ(remove("/contexts/" + id).refusal(), "404 CONTEXT_NOT_FOUND Code context '" + id + "' not found");
   EXPECT_EQ(read("f"), "text");
 }
 
 TEST_F(SandboxTest, AContextCanBeDeletedWhoseWorkerIsGone) {
   const std::string id = create("PYTHON");
-  python->unreachable = Error{ErrorCode::kUnavailable, "gone", 0};
+  python->unreachable = kGone;
   EXPECT_EQ(remove("/contexts/" + id).status, 200);
   EXPECT_THAT(context_ids(), IsEmpty());
 }
@@ -247,7 +240,7 @@ TEST_F(SandboxTest, ACallerMayNameAContext) {
 TEST_F(SandboxTest, ANameLeftBehindAtTheInterpreterIsTakenOver) {
   post("/contexts", {{"binding", "PYTHON"}, {"id", "mine"}});
   EXPECT_EQ(post("/execute", {{"contextId", "mine"}, {"code", "1"}}).status, 200);
-  python->unreachable = Error{ErrorCode::kUnavailable, "gone", 0};
+  python->unreachable = kGone;
   remove("/contexts/mine");
   python->unreachable.reset();
   EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}, {"id", "mine"}}).status, 201);
@@ -287,13 +280,13 @@ TEST_F(SandboxTest, AMirrorThatWasLostIsFilledAgain) {
 
 TEST_F(SandboxTest, WhatTheInterpreterRefusesIsPassedOn) {
   const std::string id = create("PYTHON");
-  python->refuse = runtime::internal_error("Sandbox did not provide 1 workspace file(s)");
+  python->refuse = Error{ErrorCode::kBadReply, "Sandbox did not provide 1 workspace file(s)", 0};
   EXPECT_EQ(execute("PYTHON").refusal(), "500 INTERNAL_ERROR Sandbox did not provide 1 workspace file(s)");
   EXPECT_THAT(context_ids(), ElementsAre(id));
 }
 
 TEST_F(SandboxTest, WhatARunWroteCanBeReadAndSurvives) {
-  python->run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
     ASSERT_TRUE(files.write("made", "by the run", FileEncoding::kUtf8, 5'000'000'000).ok());
   };
   EXPECT_EQ(execute("PYTHON").status, 200);
@@ -306,7 +299,7 @@ TEST_F(SandboxTest, WhatARunWroteCanBeReadAndSurvives) {
 }
 
 TEST_F(SandboxTest, AnErrorOfTheCodeKeepsTheFilesThatItsInterpreterKept) {
-  python->run = fail_run;
+  python->during_run = fail_run;
   const Reply reply = execute("PYTHON");
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.text("/error/message"), "oops");
@@ -318,7 +311,7 @@ TEST_F(SandboxTest, AnErrorOfTheCodeKeepsTheFilesThatItsInterpreterKept) {
 }
 
 TEST_F(SandboxTest, ARunSaysWhatBecomesOfItAfterAnError) {
-  python->run = fail_run;
+  python->during_run = fail_run;
   const auto after_error = [&](json::object body) {
     body.emplace("binding", "PYTHON");
     body.emplace("code", "1");
@@ -339,14 +332,14 @@ TEST_F(SandboxTest, ARunSaysWhatBecomesOfItAfterAnError) {
 
 TEST_F(SandboxTest, FilesThatTheInterpreterPutBackAreAsTheyWere) {
   ASSERT_EQ(write("f", "before").status, 200);
-  python->run = fail_run;
+  python->during_run = fail_run;
   EXPECT_EQ(post("/execute", {{"binding", "PYTHON"}, {"code", "1"}, {"onError", "rollback"}}).status, 200);
   EXPECT_EQ(files({{"op", "list"}, {"path", "."}}).number("/count"), 1);
   EXPECT_EQ(read("f"), "before");
 }
 
 TEST_F(SandboxTest, AnAnswerHasWhatTheProtocolSays) {
-  python->run = [](Workspace&, runtime::ExecuteResponse& response) {
+  python->during_run = [](Workspace&, runtime::ExecuteResponse& response) {
     response.cwd = "/workspace/d";
     response.state = runtime::ContextState::kRestored;
     response.note = "why";
@@ -412,31 +405,17 @@ TEST_F(SandboxTest, AContextWinsOverABinding) {
 
 TEST_F(SandboxTest, AWorkerThatCannotBeReachedIs502) {
   create("PYTHON");
-  python->unreachable = Error{ErrorCode::kUnavailable, "connection lost", 0};
+  python->unreachable = Error{ErrorCode::kUnreachable, "connection lost", 0};
   EXPECT_EQ(execute("PYTHON").refusal(), "502 INTERNAL_ERROR Binding 'PYTHON' failed: connection lost");
 }
 
 TEST_F(SandboxTest, ADiffWithPathsThatCannotBeChangesNothing) {
   ASSERT_EQ(write("f", "before").status, 200);
   create("PYTHON");
-  python->run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
     ASSERT_TRUE(files.write("f", "after", FileEncoding::kUtf8, 0).ok());
   };
-  struct Evil final : runtime::Worker {
-    std::shared_ptr<FakeWorker> inner;
-    Result<runtime::Response> fetch(const runtime::Request& request) override { return inner->fetch(request); }
-    Result<runtime::Answer<runtime::ExecuteResponse>> execute_in_context(std::string_view key,
-                                                                         const runtime::ExecuteArgs& args,
-                                                                         const runtime::GetFiles& get_files,
-                                                                         wasi::OutputSink& output) override {
-      auto answer = inner->execute_in_context(key, args, get_files, output);
-      std::get<runtime::ExecuteResponse>(*answer).workspace.files.push_back({.path = "/etc/passwd", .data = {}});
-      return answer;
-    }
-  };
-  const auto evil = std::make_shared<Evil>();
-  evil->inner = python;
-  bindings["PYTHON"] = evil;
+  python->spoil_diff = true;
   EXPECT_THAT(execute("PYTHON").refusal(),
               HasSubstr("500 INTERNAL_ERROR the Interpreter returned an invalid workspace"));
   EXPECT_EQ(read("f"), "before");
@@ -468,26 +447,26 @@ TEST_F(SandboxTest, TheInterpreterIsToldWhichRunIsTheLastThatIsKnown) {
   EXPECT_EQ(python->runs.back().executions_known, 1u);
   // The Interpreter has stored a run; we have not, because the storage failed.
   disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
-  python->run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
     ASSERT_TRUE(files.write("lost", "x", FileEncoding::kUtf8, 0).ok());
   };
   EXPECT_THAT(execute("PYTHON").refusal(), AllOf(StartsWith("503 INTERNAL_ERROR"), HasSubstr("disk full")));
   disk.fail_commits(std::nullopt);
-  python->run = nullptr;
+  python->during_run = nullptr;
   EXPECT_EQ(read("lost"), "FILE_NOT_FOUND");
   EXPECT_EQ(execute("PYTHON").number("/executionCount"), 3);
   EXPECT_EQ(python->runs.back().executions_known, 2u) << "so that it takes back the third";
 }
 
 TEST_F(SandboxTest, FilesAndCountsAreStoredTogether) {
-  python->run = [](Workspace& files, runtime::ExecuteResponse& response) {
+  python->during_run = [](Workspace& files, runtime::ExecuteResponse& response) {
     ASSERT_TRUE(files.write("n", response.cwd, FileEncoding::kUtf8, 0).ok());
   };
   execute("PYTHON");
   const auto state = [&] { return std::pair(rows(0x20), get("/").number("/contexts/0/executions")); };
   EXPECT_EQ(state(), std::pair(std::size_t{1}, std::int64_t{1}));
   disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
-  python->run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
     ASSERT_TRUE(files.write("m", "x", FileEncoding::kUtf8, 0).ok());
   };
   execute("PYTHON");
@@ -527,8 +506,7 @@ TEST_F(SandboxTest, DestroyingTellsEachBindingAndBeginsAnew) {
   ASSERT_EQ(write("f", "x").status, 200);
   EXPECT_EQ(remove("/").status, 200);
   for (const auto& worker : {python, javascript}) {
-    EXPECT_EQ(worker->requests.back().method, "DELETE");
-    EXPECT_THAT(worker->requests.back().path, StartsWith("/interpreters/"));
+    EXPECT_EQ(worker->calls.back(), "destroy");
     EXPECT_THAT(worker->interpreters, IsEmpty());
   }
   EXPECT_FALSE(alarm());
@@ -540,7 +518,7 @@ TEST_F(SandboxTest, DestroyingTellsEachBindingAndBeginsAnew) {
 
 TEST_F(SandboxTest, DestroyingDoesNotNeedTheWorkers) {
   create("PYTHON");
-  python->unreachable = Error{ErrorCode::kUnavailable, "gone", 0};
+  python->unreachable = kGone;
   bindings.erase("PYTHON");
   EXPECT_EQ(remove("/").status, 200);
   EXPECT_THAT(context_ids(), IsEmpty());
@@ -561,7 +539,7 @@ TEST_F(SandboxTest, RefusedRequestsAreNoUse) {
   clock.advance(kTtl / 2);
   post("/execute", {{"code", "1"}});
   files({{"op", "read"}, {"path", "missing"}});
-  python->refuse = runtime::internal_error("no");
+  python->refuse = Error{ErrorCode::kInternal, "no", 0};
   execute("PYTHON");
   EXPECT_EQ(alarm(), before);
   get("/");
@@ -599,7 +577,7 @@ TEST_F(SandboxTest, TheIdIsCheckedFirst) {
 // --- files over requests
 
 TEST_F(SandboxTest, AnEmptyFolderOfAGuestReachesTheOtherLanguage) {
-  python->run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
     ASSERT_TRUE(files.make_directory("empty", Depth::kOne, 0).ok());
   };
   execute("PYTHON");
@@ -697,10 +675,10 @@ TEST_F(SandboxTest, FilesThatWereAllowedWhenTheyWereStoredCanStillBeRead) {
   options.files.file_bytes_max = 3'000'000;
   const std::string big(2'000'000, 'x');
   ASSERT_TRUE(sandbox()
-                  .with_files<Done>(FileUse::kChange, "file.write", "big",
-                                    [&](Workspace& files, std::uint64_t now) {
-                                      return files.write("big", big, FileEncoding::kUtf8, now);
-                                    })
+                  .with_files(FileUse::kChange, "file.write", "big",
+                              [&](Workspace& files, std::uint64_t now) {
+                                return files.write("big", big, FileEncoding::kUtf8, now);
+                              })
                   .ok());
   options = {};
   restart();
@@ -723,7 +701,7 @@ TEST_F(SandboxTest, DisabledNothingOfFilesIsSentOrStored) {
   const std::size_t stored = rows(0x20);
   options.file_api = false;
   restart();
-  python->run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
     files.set_disabled(false);  // a runtime that does not keep to it
     ASSERT_TRUE(files.write("by-the-run", "x", FileEncoding::kUtf8, 0).ok());
   };
@@ -762,18 +740,18 @@ TEST_F(SandboxTest, AForkIsAContextOfItsOwn) {
 }
 
 TEST_F(SandboxTest, VersionsAreTheInterpretersAffair) {
-  const std::string path = "/contexts/" + create("PYTHON");
+  const std::string id = create("PYTHON");
+  const std::string path = "/contexts/" + id;
   execute("PYTHON");
   EXPECT_EQ(post(path + "/undo", {{"runs", 1}}).status, 200);
-  EXPECT_THAT(python->requests.back().path, ::testing::EndsWith(path + "/undo"));
-  EXPECT_EQ(python->requests.back().body, R"({"runs":1})");
+  EXPECT_EQ(python->calls.back(), "undo " + id + " 1");
   execute("PYTHON");
   EXPECT_EQ(python->runs.back().executions_known, 1u) << "what the Interpreter said after the undo";
   EXPECT_EQ(post(path + "/checkpoints", {{"name", "a b"}}).status, 200);
   EXPECT_EQ(get(path + "/checkpoints").text("/checkpoints/0/name"), "a");
   EXPECT_EQ(post(path + "/restore", {{"name", "a b"}}).status, 200);
   EXPECT_EQ(remove(path + "/checkpoints/a%20b").status, 200);
-  EXPECT_THAT(python->requests.back().path, ::testing::EndsWith("/checkpoints/a%20b"));
+  EXPECT_EQ(python->calls.back(), "remove_checkpoint " + id + " a b");
   EXPECT_EQ(post(path + "/undo", {{"runs", 0}}).status, 400);
   EXPECT_EQ(post(path + "/checkpoints", json::object()).status, 400);
   EXPECT_EQ(post("/contexts/nope/undo", {{"runs", 1}}).status, 404);
@@ -792,7 +770,7 @@ TEST_F(SandboxTest, ADamagedRecordIsSaidAndDestroyingStillWorks) {
   ASSERT_TRUE(
       object->transact([](storage::Transaction& t) { return t.put(0x01, "sandbox", as_bytes("{}")); }).ok());
   restart();
-  EXPECT_THAT(get("/").refusal(), HasSubstr("500 INTERNAL_ERROR the sandbox's record is damaged"));
+  EXPECT_THAT(get("/").refusal(), HasSubstr("502 INTERNAL_ERROR the sandbox's record is damaged"));
   EXPECT_EQ(remove("/").status, 200);
   EXPECT_THAT(python->interpreters, IsEmpty());
   EXPECT_EQ(get("/").status, 200);

@@ -69,7 +69,7 @@ class Client {
 
   Workspace& workspace() { return workspace_; }
 
-  Result<runtime::Response> request(std::string method, std::string_view path, std::string body = {}) {
+  runtime::Response request(std::string method, std::string_view path, std::string body = {}) {
     return worker_->fetch({.method = std::move(method),
                            .path = fmt::format("/interpreters/{}{}", key_, path),
                            .headers = {{"content-type", "application/json"}},
@@ -77,7 +77,7 @@ class Client {
   }
   Result<void> expect_status(std::string method, std::string_view path, int status, std::string body = {}) {
     const std::string what = fmt::format("{} {}", method, path);
-    SW_TRY(const runtime::Response response, request(std::move(method), path, std::move(body)));
+    const runtime::Response response = request(std::move(method), path, std::move(body));
     if (response.status == status) return {};
     return violated(fmt::format("{} answers {} instead of {}: {}", what, response.status, status, response.body));
   }
@@ -102,13 +102,14 @@ class Client {
       return files;
     };
     wasi::BufferSink output;
-    SW_TRY(auto answer, worker_->execute_in_context(key_, args, get_files, output));
-    if (const auto* refusal = std::get_if<runtime::ErrorBody>(&answer)) {
-      return violated(fmt::format("the run is refused: {} {}", refusal->status, refusal->message));
+    SW_TRY(const auto interpreter, worker_->interpreter(key_));
+    auto response = interpreter->execute(std::move(args), get_files, output);
+    if (!response.ok()) {
+      return violated(
+          fmt::format("the run is refused: {}: {}", code_name(response.error().code), response.error().message));
     }
-    auto& response = std::get<ExecuteResponse>(answer);
-    SW_CHECK_OK(workspace_.apply_diff(response.workspace, 0));
-    return std::move(response);
+    SW_CHECK_OK(workspace_.apply_diff(response->workspace, 0));
+    return response;
   }
   Result<ExecuteResponse> expect_value(const std::string& id, std::string_view code,
                                        const std::optional<std::string>& text = std::nullopt) {
@@ -121,7 +122,7 @@ class Client {
   const std::shared_ptr<TestState> state_;  // shared with the Worker
   const std::string key_;
   Workspace workspace_;
-  std::shared_ptr<runtime::Worker> worker_;
+  std::shared_ptr<interpreter::InterpreterWorker> worker_;
 };
 
 class ServerChecks {
@@ -141,7 +142,7 @@ class ServerChecks {
 
   Result<void> run_first_context() {
     SW_CHECK_OK(checks_.check("a context is created under the id that is given", [&]() -> Result<void> {
-      SW_TRY(const auto response, client_.request("POST", "/contexts", R"({"id":"ctx-1"})"));
+      const auto response = client_.request("POST", "/contexts", R"({"id":"ctx-1"})");
       if (response.status != 201) return violated(fmt::format("{}: {}", response.status, response.body));
       boost::system::error_code error;
       const boost::json::value body = boost::json::parse(response.body, error);

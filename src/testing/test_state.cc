@@ -14,7 +14,7 @@ namespace {
 struct Served {
   std::shared_ptr<TestState> state;
   std::unique_ptr<storage::Storage> storage;
-  std::shared_ptr<runtime::Worker> worker;
+  std::shared_ptr<interpreter::InterpreterWorker> worker;
 };
 
 }  // namespace
@@ -24,17 +24,17 @@ TestState::~TestState() = default;
 
 std::shared_ptr<TestState> create_test_state() { return std::make_shared<TestState>(); }
 
-Result<std::shared_ptr<runtime::Worker>> serve(std::shared_ptr<engine::Engine> engine,
-                                               std::shared_ptr<TestState> state,
-                                               interpreter::RuntimeOptions options) {
+Result<std::shared_ptr<interpreter::InterpreterWorker>> serve(std::shared_ptr<engine::Engine> engine,
+                                                              std::shared_ptr<TestState> state,
+                                                              interpreter::RuntimeOptions options) {
   auto served = std::make_shared<Served>();
   served->state = std::move(state);
   served->storage = storage::open_memory_storage(served->state->disk());
   options.storage_folder.clear();
   options.storage = served->storage.get();
   SW_TRY(served->worker, interpreter::define_interpreter_runtime(std::move(engine), options));
-  runtime::Worker* const worker = served->worker.get();
-  return std::shared_ptr<runtime::Worker>(std::move(served), worker);
+  interpreter::InterpreterWorker* const worker = served->worker.get();
+  return std::shared_ptr<interpreter::InterpreterWorker>(std::move(served), worker);
 }
 
 }  // namespace sw::testing

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "sandbox_workers/workspace/workspace.h"
 #include "workspace/names.h"
 
 namespace sw {
@@ -20,7 +21,7 @@ class Walk {
  public:
   Walk(wasi::Tree& tree, std::string_view path) : path_(path), directories_{&tree.root()} { push(path); }
 
-  WorkspaceOr<Spot> run(LastLink last) {
+  Result<Spot> run(LastLink last) {
     Spot spot{.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
     while (!todo_.empty()) {
       const std::string part = std::move(todo_.back());
@@ -79,12 +80,10 @@ class Walk {
     return true;
   }
 
-  WorkspaceError fail(Errno error) const {
-    return {.error = error, .message = fmt::format("{}: {}", path_, wasi::errno_text(error))};
+  Error fail(Errno error) const {
+    return file_error(error, fmt::format("{}: {}", path_, wasi::errno_text(error)));
   }
-  WorkspaceError escapes() const {
-    return {.error = Errno::kAcces, .message = fmt::format("Path escapes /workspace: {}", path_)};
-  }
+  Error escapes() const { return file_error(Errno::kAcces, fmt::format("Path escapes /workspace: {}", path_)); }
 
   const std::string_view path_;
   std::vector<Node*> directories_;  // from the root to where the walk is
@@ -95,7 +94,7 @@ class Walk {
 
 }  // namespace
 
-WorkspaceOr<Spot> find_spot(wasi::Tree& tree, std::string_view path, LastLink last) {
+Result<Spot> find_spot(wasi::Tree& tree, std::string_view path, LastLink last) {
   return Walk(tree, path).run(last);
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/tree.h"
-#include "sandbox_workers/workspace/workspace_error.h"
 
 namespace sw {
 
@@ -22,7 +22,8 @@ struct Spot {
 enum class LastLink : std::uint8_t { kFollow, kKeep };
 
 /// `path` is normalized.
-/// Errors: kNoent when a directory on the way is missing, kNotdir, kLoop, kAcces for a link that leads out.
-WorkspaceOr<Spot> find_spot(wasi::Tree& tree, std::string_view path, LastLink last);
+/// Errors: kFileNotFound when a directory on the way is missing, kNotDirectory, kFileSystem for too many links
+/// (ELOOP), kPermission for a link that leads out.
+Result<Spot> find_spot(wasi::Tree& tree, std::string_view path, LastLink last);
 
 }  // namespace sw

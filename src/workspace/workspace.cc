@@ -26,12 +26,25 @@ using wasi::Node;
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-WorkspaceError failure(std::string_view path, Errno error) {
-  return {.error = error, .message = fmt::format("{}: {}", path, wasi::errno_text(error))};
+ErrorCode code_of(Errno error) {
+  switch (error) {
+    case Errno::kNoent: return ErrorCode::kFileNotFound;
+    case Errno::kExist: return ErrorCode::kFileExists;
+    case Errno::kAcces: return ErrorCode::kPermission;
+    case Errno::kIsdir: return ErrorCode::kIsDirectory;
+    case Errno::kNotdir: return ErrorCode::kNotDirectory;
+    case Errno::kFbig: return ErrorCode::kFileTooLarge;
+    case Errno::kNospc: return ErrorCode::kNoSpace;
+    default: return ErrorCode::kFileSystem;
+  }
 }
 
-WorkspaceDone done_or(std::string_view path, Errno error) {
-  return error == Errno::kSuccess ? WorkspaceDone(Done{}) : failure(path, error);
+Error failure(std::string_view path, Errno error) {
+  return file_error(error, fmt::format("{}: {}", path, wasi::errno_text(error)));
+}
+
+Result<void> done_or(std::string_view path, Errno error) {
+  return error == Errno::kSuccess ? Result<void>() : failure(path, error);
 }
 
 bool is_directory(const Node& node) { return node.type == FileType::kDirectory; }
@@ -50,29 +63,27 @@ std::string size_text(std::uint64_t bytes) {
 }
 
 /// The missing room for `grow` bytes more and `entries` names more.
-WorkspaceDone room_for(const wasi::Tree& tree, std::uint64_t bytes, std::uint64_t entries) {
+Result<void> room_for(const wasi::Tree& tree, std::uint64_t bytes, std::uint64_t entries) {
   if (bytes > tree.limits().tree_bytes_max) {
-    return WorkspaceError{
-        .error = Errno::kNospc,
-        .message = fmt::format("Workspace exceeds {} total", size_text(tree.limits().tree_bytes_max))};
+    return file_error(Errno::kNospc,
+                      fmt::format("Workspace exceeds {} total", size_text(tree.limits().tree_bytes_max)));
   }
   if (entries > tree.limits().entries_max) {
-    return WorkspaceError{.error = Errno::kNospc,
-                          .message = fmt::format("Workspace exceeds {} entries", tree.limits().entries_max)};
+    return file_error(Errno::kNospc, fmt::format("Workspace exceeds {} entries", tree.limits().entries_max));
   }
-  return Done{};
+  return {};
 }
 
 /// What a path leads to; kNoent when that is nothing.
-WorkspaceOr<std::shared_ptr<Node>> find(wasi::Tree& tree, const std::string& path) {
+Result<std::shared_ptr<Node>> find(wasi::Tree& tree, const std::string& path) {
   SW_TRY(Spot spot, find_spot(tree, path, LastLink::kFollow));
   if (!spot.node) return failure(path, Errno::kNoent);
   return std::move(spot.node);
 }
 
-WorkspaceDone list_into(std::vector<WorkspaceEntry>& entries, const std::string& path, const Node& directory,
-                        Depth depth) {
-  WorkspaceDone result = Done{};
+Result<void> list_into(std::vector<WorkspaceEntry>& entries, const std::string& path, const Node& directory,
+                       Depth depth) {
+  Result<void> result;
   const Errno listed =
       directory.directory->for_each(0, [&](std::string_view name, const wasi::Directory::Entry& entry) {
         std::string child = fmt::format("{}/{}", path, name);
@@ -87,11 +98,17 @@ WorkspaceDone list_into(std::vector<WorkspaceEntry>& entries, const std::string&
 
 }  // namespace
 
+Error file_error(Errno error, std::string message) {
+  return {.code = code_of(error),
+          .message = std::move(message),
+          .context = {{"errno", std::string(wasi::errno_name(error))}}};
+}
+
 Workspace::Workspace(const wasi::TreeLimits& limits, std::uint64_t now_ns)
     : tree_(std::make_shared<wasi::Tree>(limits, now_ns)) {}
 
-WorkspaceOr<std::string> Workspace::normalize(std::string_view path, std::string_view cwd) {
-  if (path.empty()) return WorkspaceError{.error = Errno::kNoent, .message = "Path is required"};
+Result<std::string> Workspace::normalize(std::string_view path, std::string_view cwd) {
+  if (path.empty()) return file_error(Errno::kNoent, "Path is required");
   std::vector<std::string_view> parts;
   bool escapes = false;
   const auto add = [&](std::string_view text) {
@@ -108,20 +125,20 @@ WorkspaceOr<std::string> Workspace::normalize(std::string_view path, std::string
   if (path.front() != '/') add(cwd);
   add(path);
   if (escapes || parts.empty() || parts.front() != kWorkspaceRoot.substr(1)) {
-    return WorkspaceError{.error = Errno::kAcces, .message = fmt::format("Path escapes /workspace: {}", path)};
+    return file_error(Errno::kAcces, fmt::format("Path escapes /workspace: {}", path));
   }
   return fmt::format("/{}", fmt::join(parts, "/"));
 }
 
 /// Normalized, if the files may be used at all.
-WorkspaceOr<std::string> Workspace::usable(std::string_view path) const {
+Result<std::string> Workspace::usable(std::string_view path) const {
   if (disabled()) {
-    return WorkspaceError{.error = Errno::kAcces, .message = "File API is disabled for this sandbox"};
+    return file_error(Errno::kAcces, "File API is disabled for this sandbox");
   }
   return normalize(path);
 }
 
-WorkspaceOr<WorkspaceFile> Workspace::read_bytes(std::string_view given) const {
+Result<WorkspaceFile> Workspace::read_bytes(std::string_view given) const {
   SW_TRY(std::string path, usable(given));
   SW_TRY(const auto node, find(*tree_, path));
   if (node->type != FileType::kRegularFile) return failure(path, Errno::kIsdir);
@@ -130,7 +147,7 @@ WorkspaceOr<WorkspaceFile> Workspace::read_bytes(std::string_view given) const {
   return WorkspaceFile{.path = std::move(path), .data = *std::move(bytes), .updated_at_ms = updated_at_ms(*node)};
 }
 
-WorkspaceOr<FileText> Workspace::read(std::string_view path, FileEncoding encoding) const {
+Result<FileText> Workspace::read(std::string_view path, FileEncoding encoding) const {
   SW_TRY(const WorkspaceFile file, read_bytes(path));
   const std::string_view bytes = as_text(file.data.bytes);
   FileText text{.content = {},
@@ -146,8 +163,8 @@ WorkspaceOr<FileText> Workspace::read(std::string_view path, FileEncoding encodi
   return text;
 }
 
-WorkspaceDone Workspace::write(std::string_view given, std::string_view content, FileEncoding encoding,
-                               std::uint64_t now_ns) {
+Result<void> Workspace::write(std::string_view given, std::string_view content, FileEncoding encoding,
+                              std::uint64_t now_ns) {
   SW_TRY(const std::string path, usable(given));
   if (path == kWorkspaceRoot) return failure(path, Errno::kIsdir);
   if (encoding == FileEncoding::kUtf8) {
@@ -155,22 +172,23 @@ WorkspaceDone Workspace::write(std::string_view given, std::string_view content,
     return put(path, Bytes(bytes.begin(), bytes.end()), now_ns);
   }
   auto bytes = base64_decode(content);
-  if (!bytes) return WorkspaceError{.error = Errno::kInval, .message = "Invalid base64 content"};
+  if (!bytes) return file_error(Errno::kInval, "Invalid base64 content");
   return put(path, *std::move(bytes), now_ns);
 }
 
-WorkspaceDone Workspace::write_bytes(std::string_view given, Bytes bytes, std::uint64_t now_ns) {
+Result<void> Workspace::write_bytes(std::string_view given, Bytes bytes, std::uint64_t now_ns) {
   SW_TRY(const std::string path, usable(given));
   if (path == kWorkspaceRoot) return failure(path, Errno::kIsdir);
   return put(path, std::move(bytes), now_ns);
 }
 
-WorkspaceDone Workspace::put(const std::string& path, Bytes bytes, std::uint64_t now_ns) {
+Result<void> Workspace::put(const std::string& path, Bytes bytes, std::uint64_t now_ns) {
   const std::uint64_t size_max = tree_->limits().file_bytes_max;
   if (bytes.size() > size_max) {
-    return WorkspaceError{.error = Errno::kFbig,
-                          .message = fmt::format("{}: a file has at most {}", path, size_text(size_max)),
-                          .details = {{"maxSize", size_max}, {"actualSize", bytes.size()}}};
+    Error error = file_error(Errno::kFbig, fmt::format("{}: a file has at most {}", path, size_text(size_max)));
+    error.context["maxSize"] = std::to_string(size_max);
+    error.context["actualSize"] = std::to_string(bytes.size());
+    return error;
   }
   SW_TRY(const Spot spot, find_spot(*tree_, path, LastLink::kFollow));
   if (spot.node && is_directory(*spot.node)) return failure(path, Errno::kIsdir);
@@ -186,16 +204,16 @@ WorkspaceDone Workspace::put(const std::string& path, Bytes bytes, std::uint64_t
   return done_or(path, tree_->set_content(*file, std::move(bytes), now_ns));
 }
 
-WorkspaceDone Workspace::make_directory(std::string_view given, Depth depth, std::uint64_t now_ns) {
+Result<void> Workspace::make_directory(std::string_view given, Depth depth, std::uint64_t now_ns) {
   SW_TRY(const std::string path, usable(given));
-  if (path == kWorkspaceRoot) return Done{};
-  const auto make = [&](const Spot& spot) -> WorkspaceDone {
+  if (path == kWorkspaceRoot) return {};
+  const auto make = [&](const Spot& spot) -> Result<void> {
     SW_CHECK_OK(room_for(*tree_, 0, tree_->usage().entries + 1));
     return done_or(path, tree_->create(*spot.parent, spot.name, FileType::kDirectory, now_ns).error());
   };
   if (depth == Depth::kOne) {
     SW_TRY(const Spot spot, find_spot(*tree_, path, LastLink::kKeep));
-    return spot.node ? WorkspaceDone(failure(path, Errno::kExist)) : make(spot);
+    return spot.node ? Result<void>(failure(path, Errno::kExist)) : make(spot);
   }
   for (std::size_t end = kWorkspaceRoot.size(); end < path.size();) {
     end = std::min(path.find('/', end + 1), path.size());
@@ -203,10 +221,10 @@ WorkspaceDone Workspace::make_directory(std::string_view given, Depth depth, std
     if (!spot.node) SW_CHECK_OK(make(spot));
     else if (!is_directory(*spot.node)) return failure(path, Errno::kNotdir);
   }
-  return Done{};
+  return {};
 }
 
-WorkspaceOr<std::vector<WorkspaceEntry>> Workspace::list(std::string_view given, Depth depth) const {
+Result<std::vector<WorkspaceEntry>> Workspace::list(std::string_view given, Depth depth) const {
   SW_TRY(const std::string path, usable(given));
   SW_TRY(const auto node, find(*tree_, path));
   if (!is_directory(*node)) return failure(path, Errno::kNotdir);
@@ -215,45 +233,43 @@ WorkspaceOr<std::vector<WorkspaceEntry>> Workspace::list(std::string_view given,
   return entries;
 }
 
-WorkspaceDone Workspace::remove(std::string_view given, Depth depth, IfMissing if_missing, std::uint64_t now_ns) {
+Result<void> Workspace::remove(std::string_view given, Depth depth, IfMissing if_missing, std::uint64_t now_ns) {
   SW_TRY(const std::string path, usable(given));
   if (path == kWorkspaceRoot) {
-    return WorkspaceError{.error = Errno::kAcces, .message = "/workspace itself cannot be deleted"};
+    return file_error(Errno::kAcces, "/workspace itself cannot be deleted");
   }
   const auto spot = find_spot(*tree_, path, LastLink::kKeep);
-  const bool missing = spot.ok() ? !spot->node : spot.error().error == Errno::kNoent;
-  if (missing && if_missing == IfMissing::kSucceed) return Done{};
+  const bool missing = spot.ok() ? !spot->node : spot.error().code == ErrorCode::kFileNotFound;
+  if (missing && if_missing == IfMissing::kSucceed) return {};
   if (!spot.ok()) return spot.error();
   if (missing) return failure(path, Errno::kNoent);
   if (is_directory(*spot->node) && depth == Depth::kOne) {
-    return WorkspaceError{.error = Errno::kIsdir,
-                          .message = fmt::format("{} is a directory. Pass {{ recursive: true }} to delete it with "
+    return file_error(Errno::kIsdir, fmt::format("{} is a directory. Pass {{ recursive: true }} to delete it with "
                                                  "everything in it",
-                                                 path)};
+                                                 path));
   }
   return done_or(path, tree_->remove_all(*spot->parent, spot->name, now_ns));
 }
 
-WorkspaceDone Workspace::rename(std::string_view given_from, std::string_view given_to, std::uint64_t now_ns) {
+Result<void> Workspace::rename(std::string_view given_from, std::string_view given_to, std::uint64_t now_ns) {
   SW_TRY(const std::string from, usable(given_from));
   SW_TRY(const std::string to, usable(given_to));
   if (from == kWorkspaceRoot || to == kWorkspaceRoot) {
-    return WorkspaceError{.error = Errno::kAcces, .message = "/workspace itself cannot be renamed or replaced"};
+    return file_error(Errno::kAcces, "/workspace itself cannot be renamed or replaced");
   }
   SW_TRY(const Spot source, find_spot(*tree_, from, LastLink::kKeep));
   if (!source.node) return failure(from, Errno::kNoent);
   SW_TRY(const Spot target, find_spot(*tree_, to, LastLink::kKeep));
   const Errno renamed = tree_->rename(*source.parent, source.name, *target.parent, target.name, now_ns);
   if (renamed == Errno::kInval && is_directory(*source.node)) {
-    return WorkspaceError{.error = renamed,
-                          .message = fmt::format("{} cannot be moved into itself: {}", from, to)};
+    return file_error(renamed, fmt::format("{} cannot be moved into itself: {}", from, to));
   }
   return done_or(fmt::format("{} to {}", from, to), renamed);
 }
 
 bool Workspace::exists(std::string_view path) const { return stat(path).ok(); }
 
-WorkspaceOr<WorkspaceEntry> Workspace::stat(std::string_view given) const {
+Result<WorkspaceEntry> Workspace::stat(std::string_view given) const {
   SW_TRY(std::string path, usable(given));
   SW_TRY(const auto node, find(*tree_, path));
   return entry_of(std::move(path), *node);

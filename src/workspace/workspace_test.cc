@@ -20,8 +20,8 @@ constexpr std::uint64_t kNow = 1'700'000'000'123'000'000;
 constexpr std::int64_t kNowMs = 1'700'000'000'123;
 
 template <class T>
-std::string errno_of(const WorkspaceOr<T>& outcome) {
-  return outcome.ok() ? "ok" : std::string(outcome.error().errno_name());
+std::string errno_of(const Result<T>& outcome) {
+  return outcome.ok() ? "ok" : outcome.error().context.at("errno");
 }
 
 struct WorkspaceTest : ::testing::Test {
@@ -269,8 +269,9 @@ TEST_F(WorkspaceTest, AFileHasALargestSize) {
   EXPECT_EQ(write("f", text), "ok");
   const auto outcome = workspace.write("f", text + "x", FileEncoding::kUtf8, kNow);
   EXPECT_EQ(errno_of(outcome), "EFBIG");
-  EXPECT_THAT(outcome.error().details,
-              UnorderedElementsAre(Pair("maxSize", 1048576u), Pair("actualSize", 1048577u)));
+  EXPECT_EQ(outcome.error().code, ErrorCode::kFileTooLarge);
+  EXPECT_THAT(outcome.error().context, UnorderedElementsAre(Pair("errno", "EFBIG"), Pair("maxSize", "1048576"),
+                                                            Pair("actualSize", "1048577")));
 }
 
 TEST_F(WorkspaceTest, TheWholeHasALargestSize) {

@@ -2,62 +2,69 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Result<T>: the value of an operation that can be expected to fail, or an Error saying why not.
-// Exceptions stay inside a room; between rooms failures travel as Results. An error raised by guest
-// code is not an Error: it is part of a completed run's outcome.
+// Result<T>: the value of an operation that can be expected to fail, or why there is none. Exceptions stay inside
+// a room; between rooms failures travel as Results.
 
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
-#include "sandbox_workers/base/value_or.h"
-
-/// Everything of this project is in namespace sw; `sandbox_workers` is its long name.
-namespace sw {}
-namespace sandbox_workers = sw;
+#include "sandbox_workers/base/error.h"
 
 namespace sw {
 
-/// What kind of failure an Error is. `code_name` gives the text used in logs and messages.
-enum class ErrorCode : std::uint8_t {
-  kInvalidArgument,  ///< the caller's input is wrong
-  kNotFound,
-  kPermission,
-  kUnavailable,    ///< the host cannot do it now (disk full, no such kernel feature)
-  kCorrupt,        ///< stored bytes are damaged
-  kLimitExceeded,  ///< a limit would be passed
-  kConflict,       ///< somebody else owns it or has changed it meanwhile
-  kGuestExit,      ///< the guest called proc_exit; Error::exit_code is its status
-  kGuestStopped,   ///< the host stopped the guest (deadline or cancellation)
-  kGuestTrap,      ///< the guest trapped (unreachable, out-of-bounds access, …)
-  kGuestStackOverflow,
-  kInternal,  ///< a fault of ours
-};
+/// Reading the value of a failure, or the error of a success, is a bug of the caller: says so and ends the
+/// program, in every build.
+[[noreturn]] void end_for_misuse(std::string_view what, std::string_view message);
 
-std::string_view code_name(ErrorCode code);
-
-struct [[nodiscard]] Error {
-  ErrorCode code = ErrorCode::kInternal;
-  std::string message;
-  std::int32_t exit_code = 0;  ///< with kGuestExit only
-
-  /// The same error, its message prefixed by what was being done: "doing: message".
-  Error while_doing(std::string_view doing) &&;
-};
-
-/// Either a T or an Error. Never empty.
-template <class T>
-class [[nodiscard]] Result : public ValueOr<T, Error> {
+/// Either a T or an E. Never empty. E is Error but where guests are told an errno: an enum with a kSuccess, which
+/// is then the error of a result that has a value.
+template <class T, class E = Error>
+class [[nodiscard]] Result {
  public:
-  using ValueOr<T, Error>::ValueOr;
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
-  explicit operator bool() const { return this->ok(); }
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  /// Ends the program if there is none.
+  T& value() & { return *checked_value(this); }
+  const T& value() const& { return *checked_value(this); }
+  T&& value() && { return std::move(*checked_value(this)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  /// Ends the program if there is none.
+  const E& error() const& requires(!requires { E::kSuccess; }) { return *checked_error(this); }
+  E&& error() && requires(!requires { E::kSuccess; }) { return std::move(*checked_error(this)); }
+  E error() const requires(requires { E::kSuccess; }) { return ok() ? E::kSuccess : *std::get_if<1>(&state_); }
+
+ private:
+  template <class Self>
+  static auto* checked_value(Self* self) {
+    if (auto* const value = std::get_if<0>(&self->state_)) return value;
+    if constexpr (requires(const E& error) { std::string_view(error.message); }) {
+      end_for_misuse("the value of a failed result was read", std::get_if<1>(&self->state_)->message);
+    } else {
+      end_for_misuse("the value of a failed result was read", "");
+    }
+  }
+  template <class Self>
+  static auto* checked_error(Self* self) {
+    if (auto* const error = std::get_if<1>(&self->state_)) return error;
+    end_for_misuse("the error of a successful result was read", "");
+  }
+
+  std::variant<T, E> state_;
 };
 
 template <>
-class [[nodiscard]] Result<void> {
+class [[nodiscard]] Result<void, Error> {
  public:
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit on purpose
@@ -77,9 +84,6 @@ class [[nodiscard]] Result<void> {
   std::optional<Error> error_;
 };
 
-/// The Error for a failed system call: "what: strerror(errno_value)", with a fitting code.
-Error errno_error(int errno_value, std::string_view what);
-
 }  // namespace sw
 
 #define SW_CONCAT_INNER(a, b) a##b
@@ -94,7 +98,7 @@ Error errno_error(int errno_value, std::string_view what);
   if (!name.ok()) return std::move(name).error(); \
   declaration = *std::move(name)
 
-/// SW_CHECK_OK(expression): for Result<void>; returns the error from the enclosing function.
+/// SW_CHECK_OK(expression): returns the error from the enclosing function if there is one.
 #define SW_CHECK_OK(...) SW_CHECK_OK_INNER(SW_CONCAT(sw_status_, __COUNTER__), __VA_ARGS__)
 #define SW_CHECK_OK_INNER(name, ...)             \
   do {                                           \

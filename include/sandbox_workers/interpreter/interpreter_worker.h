@@ -21,6 +21,7 @@
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/outcome.h"
 #include "sandbox_workers/interpreter/residency_pool.h"
+#include "sandbox_workers/runtime/http.h"
 #include "sandbox_workers/runtime/worker.h"
 #include "sandbox_workers/wasi/tree.h"
 #include "sandbox_workers/workspace/workspace.h"
@@ -61,18 +62,19 @@ struct RuntimeOptions {  // how a Worker keeps its contexts
 
 class InterpreterRuntime;
 
-/// Answers GET /interpreter, POST /execute, /interpreters/KEY/… (docs/protocol.md), 404 and 405.
+/// Over HTTP it answers GET /interpreter, POST /execute, /interpreters/KEY/… (docs/protocol.md), 404 and 405.
 /// Threads: any; runs of one Interpreter happen one at a time, in the order of the calls.
 class InterpreterWorker : public runtime::Worker {
  public:
   explicit InterpreterWorker(std::shared_ptr<InterpreterRuntime> runtime);
   ~InterpreterWorker() override;
 
-  Result<runtime::Response> fetch(const runtime::Request& request) final;
-  Result<runtime::Answer<runtime::ExecuteResponse>> execute_in_context(std::string_view key,
-                                                                       const runtime::ExecuteArgs& args,
-                                                                       const runtime::GetFiles& get_files,
-                                                                       wasi::OutputSink& output) override;
+  Result<runtime::WorkerInfo> info() override;
+  /// Waits for its turn. Errors: kLimitExceeded when too many wait, kUnavailable when it is cancelled meanwhile.
+  Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override;
+  Result<std::unique_ptr<runtime::Interpreter>> interpreter(std::string_view key) override;
+
+  runtime::Response fetch(const runtime::Request& request);
 
   const std::shared_ptr<engine::Engine>& engine() const;
 
@@ -97,7 +99,7 @@ Result<std::shared_ptr<T>> make_worker(std::shared_ptr<engine::Engine> engine,
 }
 
 /// A Worker with the usual routes.
-Result<std::shared_ptr<runtime::Worker>> define_interpreter_runtime(std::shared_ptr<engine::Engine> engine,
-                                                                    const RuntimeOptions& options = {});
+Result<std::shared_ptr<InterpreterWorker>> define_interpreter_runtime(std::shared_ptr<engine::Engine> engine,
+                                                                      const RuntimeOptions& options = {});
 
 }  // namespace sw::interpreter

@@ -14,20 +14,19 @@
 
 namespace sw::runtime {
 
-ErrorBody validation_failed(std::string message, int status = 400);
-ErrorBody context_not_found(std::string_view id);
-ErrorBody internal_error(std::string message, int status = 500);
-/// The answer to something that failed without being refused: 502 when an engine did, 503 when the host cannot do
-/// it now, else 500. INTERNAL_ERROR in each case.
-ErrorBody error_body(const Error& error);
+/// What must not be asked: kInvalidArgument.
+Error refusal(std::string message);
+Error context_not_found(std::string_view id);
+/// 1 to 128 bytes without NUL. Errors: kInvalidArgument.
+Result<void> check_context_id(std::string_view id);
 
 /// "2026-01-31T12:34:56.789Z", of milliseconds since the epoch.
 std::string iso_time(std::int64_t ms);
 
 /// With a body that is JSON text already.
 Response json_text_response(int status, std::string body);
-/// {code, message, context, httpStatus, timestamp, operation?}
-Response error_response(const ErrorBody& error, std::int64_t now_ms);
+/// {code, message, context, httpStatus, timestamp, operation?}: error_codes.def says code and status.
+Response error_response(const Error& error, std::int64_t now_ms);
 /// 404
 Response not_found_response(std::int64_t now_ms);
 /// 405 with Allow: `methods` are like "GET, POST".

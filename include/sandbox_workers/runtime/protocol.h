@@ -6,15 +6,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/outcome.h"
 #include "sandbox_workers/runtime/profile.h"
 #include "sandbox_workers/wasi/streams.h"
@@ -26,15 +23,6 @@ inline constexpr int kProtocolVersion = 1;
 
 using EnvVars = std::vector<std::pair<std::string, std::string>>;
 
-/// The body of every answer that is not a success.
-struct ErrorBody {
-  std::string code;  ///< "VALIDATION_FAILED", "CONTEXT_NOT_FOUND", …
-  std::string message;
-  std::map<std::string, std::string> context = {};
-  int status = 500;
-  std::string operation = {};  ///< "file.read", …; empty: none
-};
-
 /// What is stored of a context's memory, for people and for the Sandbox's registry.
 struct SnapshotInfo {
   std::string build;
@@ -43,6 +31,22 @@ struct SnapshotInfo {
   std::uint64_t stored_bytes = 0;  ///< what they take in the storage
   std::int64_t taken_at_ms = 0;    ///< since the epoch
   bool stale = false;              ///< the memory has moved on since, and could not be saved
+};
+
+struct ContextInfo {  // what an Interpreter says of a context
+  std::string id;
+  std::string cwd;
+  std::int64_t created_ms = 0;  ///< since the epoch, as all times here
+  std::int64_t last_used_ms = 0;
+  std::uint64_t executions = 0;
+  bool resident = false;                      ///< an instance of it is in memory
+  std::optional<SnapshotInfo> snapshot = {};  ///< absent while nothing is saved
+};
+
+/// A state of a context's memory that is kept under a name.
+struct Checkpoint {
+  std::string name;
+  std::int64_t taken_at_ms = 0;
 };
 
 /// Whose memory a run began with.
@@ -81,8 +85,5 @@ struct ExecuteResponse {  // what came of it
 /// Gives the contents of files the Interpreter lacks. Called at most once in a run, on the thread of the run; what
 /// is unknown is left out.
 using GetFiles = std::function<std::vector<WorkspaceFile>(const std::vector<std::string>& paths)>;
-
-template <class T>
-using Answer = std::variant<T, ErrorBody>;
 
 }  // namespace sw::runtime

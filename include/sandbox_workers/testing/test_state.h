@@ -10,7 +10,6 @@
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/interpreter/interpreter_worker.h"
-#include "sandbox_workers/runtime/worker.h"
 
 namespace sw::storage {
 class MemoryDisk;
@@ -38,8 +37,8 @@ std::shared_ptr<TestState> create_test_state();
 /// A runtime Worker whose contexts are kept in `state`, which it keeps alive. Once it is gone, the next one over
 /// the state finds what it left; of two at a time, the later owns the state and the earlier fails. `options`:
 /// those about the storage are not looked at.
-Result<std::shared_ptr<runtime::Worker>> serve(std::shared_ptr<engine::Engine> engine,
-                                               std::shared_ptr<TestState> state,
-                                               interpreter::RuntimeOptions options = {});
+Result<std::shared_ptr<interpreter::InterpreterWorker>> serve(std::shared_ptr<engine::Engine> engine,
+                                                              std::shared_ptr<TestState> state,
+                                                              interpreter::RuntimeOptions options = {});
 
 }  // namespace sw::testing

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "sandbox_workers/base/value_or.h"
+#include "sandbox_workers/base/result.h"
 
 namespace sw::wasi {
 
@@ -25,15 +25,9 @@ std::string_view errno_text(Errno error);
 /// The WASI number for a host errno; kIo for those WASI lacks.
 Errno errno_from_host(int host_errno);
 
+/// A value, or the error that the guest is told.
 template <class T>
-class [[nodiscard]] ErrnoOr : public ValueOr<T, Errno> {
- public:
-  using ValueOr<T, Errno>::ValueOr;
-
-  explicit operator bool() const { return this->ok(); }
-  /// kSuccess if there is a value.
-  Errno error() const { return this->ok() ? Errno::kSuccess : ValueOr<T, Errno>::error(); }
-};
+using ErrnoOr = Result<T, Errno>;
 
 }  // namespace sw::wasi
 

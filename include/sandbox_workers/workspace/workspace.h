@@ -20,7 +20,6 @@
 #include "sandbox_workers/wasi/content.h"
 #include "sandbox_workers/wasi/tree.h"
 #include "sandbox_workers/wasi/tree_state.h"
-#include "sandbox_workers/workspace/workspace_error.h"
 
 namespace sw {
 
@@ -84,6 +83,9 @@ enum class Depth : std::uint8_t { kOne, kAll };
 /// Whether something has to be there.
 enum class IfMissing : std::uint8_t { kFail, kSucceed };
 
+/// The Error for an operation on a file: its code is the errno's, its context has the errno's name.
+Error file_error(wasi::Errno error, std::string message);
+
 /// Operations of hosts take absolute paths and such as are relative to /workspace. ".." may not lead out of it.
 /// Links are followed, within /workspace, except where the name itself is meant (remove, rename, the last name of
 /// make_directory).
@@ -102,39 +104,40 @@ class Workspace {
   void set_disabled(bool on) { tree_->set_disabled(on); }
 
   /// `path`, if relative taken from `cwd`, as an absolute one without ".", ".." and empty parts. Text only.
-  /// Errors: kNoent for "", kAcces when it leads out of /workspace.
-  static WorkspaceOr<std::string> normalize(std::string_view path, std::string_view cwd = "/workspace");
+  /// Errors: kFileNotFound for "", kPermission when it leads out of /workspace.
+  static Result<std::string> normalize(std::string_view path, std::string_view cwd = "/workspace");
 
-  /// Errors: kNoent, kIsdir, kNotdir.
-  WorkspaceOr<FileText> read(std::string_view path, FileEncoding encoding) const;
-  WorkspaceOr<WorkspaceFile> read_bytes(std::string_view path) const;
+  /// Errors: kFileNotFound, kIsDirectory, kNotDirectory.
+  Result<FileText> read(std::string_view path, FileEncoding encoding) const;
+  Result<WorkspaceFile> read_bytes(std::string_view path) const;
 
   /// Replaces a file's content, or makes the file.
-  /// Errors, the first that applies: kIsdir for the root, kInval for bad base64, kFbig, kNoent or kNotdir for what
-  /// it should lie in, kIsdir, kNospc for the bytes, kNospc for the names.
-  WorkspaceDone write(std::string_view path, std::string_view content, FileEncoding encoding,
-                      std::uint64_t now_ns);
-  WorkspaceDone write_bytes(std::string_view path, Bytes bytes, std::uint64_t now_ns);
+  /// Errors, the first that applies: kIsDirectory for the root, kFileSystem (EINVAL) for bad base64,
+  /// kFileTooLarge, kFileNotFound or kNotDirectory for what it should lie in, kIsDirectory, kNoSpace for the
+  /// bytes, kNoSpace for the names.
+  Result<void> write(std::string_view path, std::string_view content, FileEncoding encoding, std::uint64_t now_ns);
+  Result<void> write_bytes(std::string_view path, Bytes bytes, std::uint64_t now_ns);
 
   /// kAll: the missing parents too, and what is a folder already is fine; if it fails, some may have been made.
-  /// Errors: kExist, kNoent, kNotdir, kNospc.
-  WorkspaceDone make_directory(std::string_view path, Depth depth, std::uint64_t now_ns);
+  /// Errors: kFileExists, kFileNotFound, kNotDirectory, kNoSpace.
+  Result<void> make_directory(std::string_view path, Depth depth, std::uint64_t now_ns);
 
   /// What is in a folder, in the order of its making; kAll: what is in a folder follows it.
-  /// Errors: kNoent, kNotdir.
-  WorkspaceOr<std::vector<WorkspaceEntry>> list(std::string_view path, Depth depth) const;
+  /// Errors: kFileNotFound, kNotDirectory.
+  Result<std::vector<WorkspaceEntry>> list(std::string_view path, Depth depth) const;
 
   /// Folders need kAll, even empty ones.
-  /// Errors: kAcces for the root, kNoent, kNotdir, kIsdir.
-  WorkspaceDone remove(std::string_view path, Depth depth, IfMissing if_missing, std::uint64_t now_ns);
+  /// Errors: kPermission for the root, kFileNotFound, kNotDirectory, kIsDirectory.
+  Result<void> remove(std::string_view path, Depth depth, IfMissing if_missing, std::uint64_t now_ns);
 
   /// Replaces a file by a file, and an empty folder by a folder.
-  /// Errors: kAcces for the root, kNoent, kNotdir, kIsdir, kNotempty, kInval for a folder into itself.
-  WorkspaceDone rename(std::string_view from, std::string_view to, std::uint64_t now_ns);
+  /// Errors: kPermission for the root, kFileNotFound, kNotDirectory, kIsDirectory, kFileSystem when the target is
+  /// not empty (ENOTEMPTY) and for a folder into itself (EINVAL).
+  Result<void> rename(std::string_view from, std::string_view to, std::uint64_t now_ns);
 
   /// False for paths that cannot be, too.
   bool exists(std::string_view path) const;
-  WorkspaceOr<WorkspaceEntry> stat(std::string_view path) const;
+  Result<WorkspaceEntry> stat(std::string_view path) const;
 
   /// The source of a JavaScript module, if the path is that of a .js, .mjs or .json file in here.
   std::optional<std::string> module_source(std::string_view path) const;
@@ -164,8 +167,8 @@ class Workspace {
   };
   const std::string& hash_of(const wasi::Node& file);
   void forget_gone_hashes();
-  WorkspaceOr<std::string> usable(std::string_view path) const;
-  WorkspaceDone put(const std::string& path, Bytes bytes, std::uint64_t now_ns);
+  Result<std::string> usable(std::string_view path) const;
+  Result<void> put(const std::string& path, Bytes bytes, std::uint64_t now_ns);
 
   std::shared_ptr<wasi::Tree> tree_;                     // shared with the runs
   std::unordered_map<std::uint64_t, KnownHash> hashes_;  // by inode

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "sandbox_workers/runtime/http.h"
+#include "sandbox_workers/runtime/worker.h"
+
+namespace sw::runtime {
+
+/// An Interpreter over HTTP: docs/protocol.md. The path begins with "/" after the Interpreter's key.
+Response serve_interpreter(Interpreter& interpreter, const Request& request, std::int64_t now_ms);
+
+}  // namespace sw::runtime
