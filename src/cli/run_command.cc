@@ -134,6 +134,7 @@ Result<sandbox::Ran> run_in_sandbox(const std::shared_ptr<engine::Engine>& engin
   sandbox::Cell cell;
   cell.code = request.code;
   cell.alias = request.alias;
+  cell.file_name = request.file_name;
   cell.context_id = context.id;
   for (const auto& [name, value] : request.env) cell.env.insert_or_assign(name, value);
   cell.stdin_data = request.stdin_data;
@@ -191,8 +192,7 @@ Result<Job> prepare(const RunOptions& options) {
   engine::RunRequest& request = job.request;
   request.code = std::move(program.code);
   request.alias = options.language.empty() ? ending_of(program.name) : options.language;
-  // A cell of a context has its number for a name, so that the cells of a traceback can be told apart.
-  if (options.sandbox.empty()) request.file_name = program.name;
+  request.file_name = program.name;
   request.args = {program.name.empty() ? "-c" : program.name};
   request.args.insert(request.args.end(), options.arguments.begin(), options.arguments.end());
   SW_TRY(request.env, parse_env(options.env));

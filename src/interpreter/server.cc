@@ -139,6 +139,7 @@ Result<void> InterpreterServer::find_row(Run& run) {
   request.code = run.args.code;
   request.env = run.args.env;
   request.args = run.args.args;
+  request.file_name = run.args.file_name;
   SW_CHECK_OK(engine::validate(request));
   if (run.args.context_id.empty()) {
     return runtime::refusal("contextId must be a non-empty string");
@@ -251,7 +252,8 @@ void InterpreterServer::execute(Run& run) {
   request.code = run.args.code;
   request.alias = run.args.alias;
   // An instance counts its own cells, and does not know of those that were run elsewhere or thrown away.
-  request.file_name = fmt::format("<cell {}>", run.row.executions + 1);
+  request.file_name =
+      run.args.file_name.empty() ? fmt::format("<cell {}>", run.row.executions + 1) : run.args.file_name;
   request.env = run.args.env;
   request.args = run.args.args;
   request.stdin_data = run.args.stdin_data;
@@ -290,9 +292,17 @@ void InterpreterServer::conclude(Run& run) {
     put_files_back(run);
     add(run.response.note, "the memory of this run was not saved, and its files were put back");
   } else {
-    if (!result.cwd.empty()) row.cwd = result.cwd;
+    if (!result.cwd.empty()) row.cwd = folder_told(result.cwd);
     if (after_error == runtime::AfterError::kFilesBack) put_files_back(run);
   }
+}
+
+/// A context's folder as others are told of it: one that exists in /workspace, wherever the guest really is.
+std::string InterpreterServer::folder_told(const std::string& reported) const {
+  const auto path = Workspace::normalize(reported);
+  const auto entry = path.ok() ? mirror_->stat(*path) : Result<WorkspaceEntry>(path.error());
+  const bool is_folder = entry.ok() && entry->type == wasi::FileType::kDirectory;
+  return is_folder ? *path : std::string(runtime::kWorkspacePath);
 }
 
 void InterpreterServer::roll_back(Run& run) {

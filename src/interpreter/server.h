@@ -87,6 +87,7 @@ class InterpreterServer final : public runtime::Interpreter {
   Result<void> restore(Run& run, const snapshot::VersionInfo& version);
   void execute(Run& run);
   void conclude(Run& run);
+  std::string folder_told(const std::string& reported) const;
   void roll_back(Run& run);
   void put_files_back(Run& run);
   Result<void> store(Run& run);

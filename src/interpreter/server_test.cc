@@ -5,6 +5,7 @@
 
 #include "interpreter/server.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -341,6 +342,7 @@ TEST_F(ServerTest, AnErrorKeepsWhatAnotherProcessFinds) {
 }
 
 TEST_F(ServerTest, ARolledBackRunIsToldAndGoesOnFromTheOneBeforeIt) {
+  ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
   run(R"({"op":"chdir","cwd":"/workspace/d","then":"inc"})");
   const auto failed = run(R"({"op":"chdir","cwd":"/workspace/e","then":"error"})", AfterError::kRollback);
   EXPECT_THAT(failed.note, HasSubstr("rolled back: memory and files are as before this run"));
@@ -399,6 +401,14 @@ TEST_F(ServerTest, ACellIsCalledByTheCountOfItsContext) {
   EXPECT_EQ(name(run(kError)), "<cell 6>") << "the instance is fresh";
 }
 
+TEST_F(ServerTest, AProgramIsCalledByItsName) {
+  runtime::ExecuteArgs args;
+  args.file_name = "prog.py";
+  EXPECT_EQ(take(ask(kError, args)).outcome.error->traceback.at(0), "prog.py");
+  args.file_name = std::string("a\0b", 3);
+  EXPECT_THAT(refusal(ask(kError, args)).message, HasSubstr("NUL"));
+}
+
 TEST_F(ServerTest, AnInvalidInstanceIsDroppedAndItsContextRestored) {
   run(kInc);
   const auto ended = run(kInvalidate);
@@ -451,7 +461,19 @@ TEST_F(ServerTest, AContextThatWasNeverSavedHasNoSnapshot) {
   EXPECT_EQ(json(request("GET", "/contexts/c")).at("snapshot"), nullptr);
 }
 
+TEST_F(ServerTest, OnlyAFolderOfTheWorkspaceIsTold) {
+  ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
+  ASSERT_TRUE(sandbox_.write("f", "", FileEncoding::kUtf8, 1).ok());
+  const auto told = [&](const char* cwd) { return run(fmt::format(R"({{"op":"chdir","cwd":"{}"}})", cwd)).cwd; };
+  EXPECT_EQ(told("/workspace/d"), "/workspace/d");
+  EXPECT_EQ(told("/workspace/gone"), "/workspace");
+  EXPECT_EQ(told("/workspace/f"), "/workspace");
+  EXPECT_EQ(told("/tmp"), "/workspace");
+  EXPECT_EQ(told("/workspace/d/../../etc"), "/workspace");
+}
+
 TEST_F(ServerTest, TheFolderIsKeptAndAFreshInstanceBeginsThere) {
+  ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
   EXPECT_EQ(run(R"({"op":"chdir","cwd":"/workspace/d"})").cwd, "/workspace/d");
   EXPECT_EQ(run(kError).cwd, "/workspace/d");
   restart("build-2");

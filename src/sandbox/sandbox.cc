@@ -276,6 +276,7 @@ Result<Ran> Sandbox::run_once(const Binding& binding, const runtime::WorkerInfo&
   engine::RunRequest request;
   request.code = cell.code;
   request.alias = cell.alias;
+  request.file_name = cell.file_name;
   const Env env = merged_env(nullptr, cell.env);
   request.env.assign(env.begin(), env.end());
   request.stdin_data = cell.stdin_data;
@@ -294,6 +295,7 @@ runtime::ExecuteArgs Sandbox::args_of(const ContextRecord& context, const Cell& 
   args.context_id = context.id;
   args.code = cell.code;
   args.alias = cell.alias;
+  args.file_name = cell.file_name;
   const Env env = merged_env(&context, cell.env);
   args.env.assign(env.begin(), env.end());
   args.executions_known = context.interpreter_executions;

@@ -52,6 +52,8 @@ struct Cell {
   std::string code;
   /// By which of its names the caller calls the language, where that matters.
   std::string alias;
+  /// How tracebacks name the code; empty: "<cell N>".
+  std::string file_name;
   /// The context to run in. Wins over the binding.
   std::optional<std::string> context_id;
   /// Its oldest context, made if there is none. A binding without contexts runs the cell once and forgets it.

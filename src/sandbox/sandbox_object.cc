@@ -53,6 +53,12 @@ struct Exchange {
   std::stop_callback<std::function<void()>> passed_on;
 };
 
+/// Of a request that was answered at once.
+class Answered final : public object::Call {
+ public:
+  void cancel() override {}
+};
+
 }  // namespace
 
 Sandboxes::Sandboxes(storage::Storage& storage, object::Clock& clock, runtime::Bindings bindings,
@@ -68,7 +74,7 @@ std::shared_ptr<object::Call> Sandboxes::send(runtime::Request request,
   const auto name = object_name(runtime::find_header(request.headers, "x-sandbox-id").value_or(""));
   if (!name.ok()) {
     reply(runtime::error_response(name.error(), now_ms()));
-    return nullptr;
+    return std::make_shared<Answered>();
   }
   const auto exchange = std::make_shared<Exchange>(std::move(request));  // shared by the message and its reply
   object::Message message = [exchange](object::Object& object) {

@@ -120,6 +120,14 @@ TEST_F(SandboxesTest, EachIdIsASandboxOfItsOwnThatOutlivesTheHost) {
   EXPECT_EQ(status("a b", "GET", "/"), 400);
 }
 
+TEST_F(SandboxesTest, ARequestThatIsRefusedAtOnceCanBeCancelledLikeOthers) {
+  std::shared_ptr<object::Call> call;
+  auto refused = run("a b", &call);
+  ASSERT_TRUE(call);
+  call->cancel();
+  EXPECT_EQ(refused.get().status, 400);
+}
+
 TEST_F(SandboxesTest, RequestsOfOneSandboxWaitForEachOtherAndThoseOfOthersDoNot) {
   auto running = run("a");
   python->wait_for_runs(1);

@@ -521,6 +521,16 @@ class Sandboxes(unittest.TestCase):
         self.assertEqual(result["executionCount"], 3)
         self.assertIn('File "<cell 3>", line 1', "\n".join(result["error"]["traceback"]))
 
+    def test_tracebacks_name_a_program_by_its_file(self):
+        for language, program in Languages.PROGRAMS.items():
+            with self.subTest(language), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder, "prog" + program["ending"])
+                path.write_text(program["fail"])
+                status, _, err = run("run", "--sandbox", "s", str(path), env=self.env)
+                self.assertEqual(status, 1)
+                self.assertIn(str(path), err)
+                self.assertNotIn("<cell", err)
+
     def test_wrong_use_is_refused(self):
         self.run_in("python", "1")
         for arguments, says in [

@@ -56,6 +56,7 @@ struct ExecuteArgs {  // a cell for a context
   std::string context_id;
   std::string code;
   std::string alias;            ///< by which of its names the caller calls the language, where that matters
+  std::string file_name;        ///< how tracebacks name the code; empty: "<cell N>", as `executions` counts it
   EnvVars env;                  ///< merged already
   WorkspaceManifest workspace;  ///< what the Sandbox has
   /// How many runs of the context the Sandbox knows of. An Interpreter that is one ahead (its answer was lost)
