@@ -7,28 +7,43 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <exception>
 #include <map>
+#include <string>
 
 #include "interpreter/test_worker.h"
 #include "storage/sqlite/sqlite_storage.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+[[noreturn]] void count(const std::string& folder, const std::string& language) {
   using namespace sw::interpreter;
-  if (argc != 3) return 2;
-  const std::map<std::string, std::string> count = {
+  const std::map<std::string, std::string> cells = {
       {"python", "n = globals().get('n', 0) + 1; n"},
       {"javascript", "globalThis.n = (globalThis.n ?? 0) + 1"},
       {"perl", "our $n; $n += 1"},
       {"ruby", "$n = $n.to_i + 1"},
   };
-  const auto storage = sw::storage::open_sqlite_storage(argv[1], {}).value();
+  const auto storage = sw::storage::open_sqlite_storage(folder, {}).value();
   sw::Workspace files(sw::kWorkspaceLimits, 1);
-  TestWorker worker(TestWorker::engine(argv[2]), *storage, files);
+  TestWorker worker(TestWorker::engine(language), *storage, files);
   worker.create("c");  // or it is there already
   for (;;) {
-    const auto result = worker.run("c", count.at(argv[2]));
+    const auto result = worker.run("c", cells.at(language));
     if (!result.outcome.value) _exit(3);
     const std::string line = fmt::format("{} {}\n", result.outcome.value->text, result.executions);
     if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) _exit(4);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  try {
+    count(argv[1], argv[2]);
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "kill_child: {}\n", problem.what());
+    return 1;
   }
 }
