@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -190,7 +191,7 @@ int fail(const Error& error) {
   return kFailed;
 }
 
-int main_with(int argc, char** argv) {
+int run_program(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Runs a WASI preview 1 command module. Folders are read into memory and written back at the end.");
   app.add_option("module", arguments.module, "MODULE.wasm, or .wat")->required();
@@ -209,6 +210,14 @@ int main_with(int argc, char** argv) {
   const Result<int> status = run(arguments);
   if (status.ok()) return *status;
   return fail(status.error());
+}
+
+int main_with(int argc, char** argv) {
+  try {
+    return run_program(argc, argv);
+  } catch (const std::exception& problem) {
+    return fail({ErrorCode::kInternal, problem.what(), 0});
+  }
 }
 
 }  // namespace
