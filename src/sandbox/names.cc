@@ -48,7 +48,9 @@ Result<storage::ObjectName> object_name(std::string_view id) {
   return storage::ObjectName{.class_name = "sandbox", .id = std::string(id)};
 }
 
-std::string interpreter_key(const storage::ObjectName& name) {
+std::string new_interpreter_key() { return Sha256().field(new_context_id()).field(new_context_id()).hex(); }
+
+std::string old_interpreter_key(const storage::ObjectName& name) {
   return Sha256().field("interpreters of").field(name.class_name).field(name.id).hex();
 }
 

@@ -19,9 +19,11 @@ Result<void> check_sandbox_id(std::string_view id);
 /// The storage's object for a sandbox. Errors: those of check_sandbox_id.
 Result<storage::ObjectName> object_name(std::string_view id);
 
-/// What a sandbox's Interpreters are called, whatever their language: 64 hexadecimal digits that do not tell the
-/// sandbox's id.
-std::string interpreter_key(const storage::ObjectName& name);
+/// What a new sandbox's Interpreters are called, whatever their language: 64 random hexadecimal digits, so that
+/// two callers of a Worker never meet, and nobody finds a sandbox by its id.
+std::string new_interpreter_key();
+/// What they were called before sandboxes kept a key: a hash of the sandbox's name.
+std::string old_interpreter_key(const storage::ObjectName& name);
 
 /// A letter or _, then letters, digits and _: names of bindings and of environment variables.
 bool is_identifier(std::string_view text);

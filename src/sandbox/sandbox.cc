@@ -18,6 +18,7 @@ namespace {
 constexpr storage::TableId kMetaTable = 0x01;
 constexpr storage::TableId kContextsTable = 0x02;
 constexpr std::string_view kRecordKey = "sandbox";
+constexpr std::string_view kInterpretersKey = "interpreters";
 
 // Before version 1 a sandbox held the memory of its contexts itself, three tables for each language.
 constexpr std::string_view kOldLanguagesKey = "languages";
@@ -48,11 +49,7 @@ storage::Schema Sandbox::schema() { return {.steps = {drop_embedded_contexts}}; 
 
 Sandbox::Sandbox(storage::ObjectStorage& storage, const runtime::Bindings& bindings, object::Clock& clock,
                  const SandboxOptions& options)
-    : storage_(storage),
-      bindings_(bindings),
-      clock_(clock),
-      options_(options),
-      key_(interpreter_key(storage.name())) {}
+    : storage_(storage), bindings_(bindings), clock_(clock), options_(options) {}
 
 std::int64_t Sandbox::now_ms() const { return clock_.now().time_since_epoch().count(); }
 
@@ -60,9 +57,17 @@ std::uint64_t Sandbox::now_ns() const { return static_cast<std::uint64_t>(now_ms
 
 // --- what is stored, and the copy of it
 
+Result<std::optional<std::string>> Sandbox::stored_key(storage::Reader& reader) const {
+  SW_TRY(const auto bytes, reader.get(kMetaTable, kInterpretersKey));
+  if (!bytes) return std::optional<std::string>();
+  if (runtime::is_interpreter_key(as_text(*bytes))) return std::optional<std::string>(as_text(*bytes));
+  return Error{ErrorCode::kCorrupt, "the key of the sandbox's interpreters is damaged", 0};
+}
+
 Result<void> Sandbox::load() {
   if (record_) return {};
   std::optional<SandboxRecord> record;
+  std::optional<std::string> key;
   Contexts contexts;
   const auto read = storage_.read([&](storage::Reader& reader) -> Result<void> {
     record.reset();
@@ -71,6 +76,7 @@ Result<void> Sandbox::load() {
     if (bytes) {
       SW_TRY(record, decode_sandbox_record(*bytes));
     }
+    SW_TRY(key, stored_key(reader));
     return reader.scan({.table = kContextsTable, .from = {}, .to = {}}, storage::Order::kAscending,
                        [&](std::string_view id, BytesView value) -> Result<storage::Scan> {
                          SW_TRY(ContextRecord context, decode_context_record(id, value));
@@ -83,7 +89,9 @@ Result<void> Sandbox::load() {
   if (is_new) record = SandboxRecord{.created_ms = now_ms(), .last_used_ms = now_ms(), .env = {}};
   record_ = std::move(record);
   contexts_ = std::move(contexts);
-  return is_new ? store({.record = true}) : Result<void>();
+  if (key) key_ = *std::move(key);
+  else key_ = is_new ? new_interpreter_key() : old_interpreter_key(storage_.name());
+  return is_new ? store({.record = true, .key = true}) : Result<void>();
 }
 
 Result<void> Sandbox::store(const Step& step) {
@@ -101,6 +109,7 @@ Result<void> Sandbox::store(const Step& step) {
       write_record = write_record || alarm.moved;
     }
     if (write_record) SW_CHECK_OK(transaction.put(kMetaTable, kRecordKey, encode(record)));
+    if (step.key) SW_CHECK_OK(transaction.put(kMetaTable, kInterpretersKey, as_bytes(key_)));
     if (step.context) SW_CHECK_OK(transaction.put(kContextsTable, step.context->id, encode(*step.context)));
     if (step.erased) SW_CHECK_OK(transaction.erase(kContextsTable, *step.erased));
     return changes.write(transaction);
@@ -491,6 +500,11 @@ Result<void> Sandbox::destroy() {
     for (const auto& [id, record] : contexts_) names.insert(record.binding);
   } else {
     for (const auto& [name, worker] : bindings_) names.insert(name);
+    (void)storage_.read([&](storage::Reader& reader) -> Result<void> {
+      SW_TRY(const auto key, stored_key(reader));
+      key_ = key.value_or(old_interpreter_key(storage_.name()));
+      return {};
+    });
   }
   for (const std::string& name : names) {
     const auto binding = Binding::find(bindings_, name);

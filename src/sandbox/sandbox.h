@@ -157,11 +157,13 @@ class Sandbox {
     const ContextRecord* context = nullptr;  // to be written
     std::optional<std::string> erased = {};  // a context to be erased
     bool record = false;                     // the sandbox's own is written
+    bool key = false;                        // and that of its Interpreters
     bool used = false;                       // counts as use
   };
   using Contexts = std::map<std::string, ContextRecord, std::less<>>;
 
   Result<void> load();
+  Result<std::optional<std::string>> stored_key(storage::Reader& reader) const;
   Result<void> store(const Step& step);
   void forget();
   Result<Workspace*> files();
@@ -192,10 +194,9 @@ class Sandbox {
   const runtime::Bindings& bindings_;
   object::Clock& clock_;
   const SandboxOptions options_;
-  const std::string key_;  // of its Interpreters
-
   // A copy of what is stored; absent until it is needed.
   std::optional<SandboxRecord> record_;
+  std::string key_;  // of its Interpreters
   Contexts contexts_;
   std::optional<FileStore> store_;
   std::optional<Workspace> workspace_;

@@ -558,11 +558,34 @@ TEST_F(SandboxTest, TheAlarmDestroysWhatNobodyUsed) {
   EXPECT_THAT(get("/").at("/contexts").as_array(), IsEmpty());
 }
 
+TEST_F(SandboxTest, ItsInterpretersAreCalledByARandomNameThatLastsAsLongAsItDoes) {
+  const auto key = [&] {
+    create("PYTHON");
+    EXPECT_EQ(python->interpreters.size(), 1u);
+    return python->interpreters.empty() ? "" : python->interpreters.begin()->first;
+  };
+  const std::string first = key();
+  EXPECT_THAT(first, SizeIs(64));
+  restart();
+  EXPECT_EQ(key(), first);
+  EXPECT_EQ(remove("/").status, 200);
+  EXPECT_NE(key(), first);
+}
+
+TEST_F(SandboxTest, ASandboxOfAnEarlierVersionFindsItsInterpreters) {
+  create("PYTHON");
+  ASSERT_TRUE(object->transact([](storage::Transaction& t) { return t.erase(0x01, "interpreters"); }).ok());
+  restart();
+  python->interpreters.clear();
+  create("PYTHON");
+  EXPECT_EQ(python->interpreters.begin()->first, old_interpreter_key(name));
+}
+
 TEST_F(SandboxTest, AnyRequestButDestroyingBringsASandboxIntoBeing) {
   EXPECT_EQ(remove("/").status, 200);
   EXPECT_EQ(rows(0x01), 0u);
   EXPECT_EQ(get("/nowhere").refusal(), "404 VALIDATION_FAILED Not found");
-  EXPECT_EQ(rows(0x01), 1u);
+  EXPECT_EQ(rows(0x01), 2u);
 }
 
 TEST_F(SandboxTest, TheIdIsCheckedFirst) {
