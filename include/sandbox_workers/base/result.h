@@ -42,7 +42,7 @@ class [[nodiscard]] Result {
   /// Ends the program if there is none.
   const E& error() const& requires(!requires { E::kSuccess; }) { return *checked_error(this); }
   E&& error() && requires(!requires { E::kSuccess; }) { return std::move(*checked_error(this)); }
-  E error() const requires(requires { E::kSuccess; }) { return ok() ? E::kSuccess : *std::get_if<1>(&state_); }
+  E error() const& requires(requires { E::kSuccess; }) { return ok() ? E::kSuccess : *std::get_if<1>(&state_); }
 
  private:
   template <class Self>
