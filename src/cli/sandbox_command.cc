@@ -107,13 +107,15 @@ Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open(const std::filesystem::
 Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open_existing(const std::filesystem::path& data_folder,
                                                                   const std::string& id) {
   SW_TRY(const storage::ObjectName name, sandbox::object_name(id));
+  const Error missing{ErrorCode::kNotFound,
+                      fmt::format("there is no sandbox '{}' in {}", id, data_folder.native()), 0};
+  // Opening a storage makes its folder, which a look at a mistyped path must not do.
+  std::error_code failed;
+  if (!std::filesystem::exists(data_folder, failed) && !failed) return missing;
   {
     SW_TRY(const auto storage, storage::open_sqlite_storage(data_folder, {}));
     SW_TRY(const auto found, storage->find(name));
-    if (!found) {
-      return Error{ErrorCode::kNotFound, fmt::format("there is no sandbox '{}' in {}", id, data_folder.native()),
-                   0};
-    }
+    if (!found) return missing;
   }
   return open(data_folder, id);
 }
