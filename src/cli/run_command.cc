@@ -95,6 +95,11 @@ int status_of(const engine::Outcome& outcome) {
   return kStatusHostFault;
 }
 
+/// A limit as --memory takes it.
+std::string show_memory(std::uint64_t bytes) {
+  return bytes >> 20 != 0 ? fmt::format("{} MiB", bytes >> 20) : fmt::format("{} bytes", bytes);
+}
+
 /// What could not be printed is a failure. Only when the reader is gone, which the program may know about and take
 /// for the reason to fail, its own status stands.
 Result<int> status_of(const engine::Outcome& outcome, const TerminalSink& terminal) {
@@ -152,7 +157,8 @@ Result<void> check_sandbox_options(const RunOptions& options, const std::string&
   if (options.sandbox.empty()) return {};
   if (!workspace_folder.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "a sandbox has a workspace of its own: --workspace does not go with it", 0};
+                 "a sandbox has a /workspace of its own: --sandbox cannot be combined with --workspace or FOLDER",
+                 0};
   }
   return sandbox::check_sandbox_id(options.sandbox);
 }
@@ -254,6 +260,12 @@ Result<int> run_command(const RunOptions& options) {
     if (report && is_worth_telling(report->note)) complain(report->note);
     // It was stopped because nothing could be printed, not by the user.
     if (!terminal.gave_up()) show(outcome, terminal);
+    // A language's own out-of-memory error does not say that the limit is ours, nor how much it is.
+    if (outcome.ending == engine::Ending::kMemoryLimit && outcome.error &&
+        outcome.error->name != engine::kExecutionLimitError) {
+      complain(
+          fmt::format("memory limit of {} reached (--memory)", show_memory(job.request.limits.memory_bytes_max)));
+    }
   }
   if (files) show(*files, job.workspace_folder);
   if (files && !files->error.empty()) return kStatusHostFault;
