@@ -38,7 +38,8 @@ void ProgressDisplay::begin_step(std::string_view step, std::chrono::seconds exp
   expected_ = expected;
   begun_ = std::chrono::steady_clock::now();
   if (!is_terminal_) {
-    if (expected.count() > 1) complain(fmt::format("{} (about {} s)", step, expected.count()));
+    // Every small download would say so.
+    if (expected.count() > 5) complain(fmt::format("{} (about {} s)", step, expected.count()));
     else complain(step);
     return;
   }
