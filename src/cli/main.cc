@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -34,6 +36,26 @@ int report(const Result<int>& status) { return status.ok() ? *status : report(st
 
 std::string not_empty(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
 
+/// One line for a command line that cannot be parsed; names the command as far as it was understood.
+std::string describe_wrong_use(const CLI::App* app, const CLI::Error& problem) {
+  std::string command = app->get_name();
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().front();
+    command += ' ' + app->get_name();
+  }
+  std::string what = problem.what();
+  const std::vector<std::string> rest = app->remaining();
+  // CLI11 says only that a subcommand is required, also if the one that is there is unknown.
+  if (app->get_require_subcommand_min() > 0) {
+    what = rest.empty() ? "a command is missing"
+                        : fmt::format("there is no {} '{}'", rest.front().starts_with('-') ? "option" : "command",
+                                      rest.front());
+  } else if (app->get_name() == "run" && dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr) {
+    what += "; put -- before arguments of the program";
+  }
+  return fmt::format("sandbox-workers: {} (see {} --help)\n", what, command);
+}
+
 /// The options of `run` as text, before they are checked.
 struct RunArguments {
   sw::cli::RunOptions options;
@@ -62,7 +84,10 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
     SW_TRY(options.memory_bytes_max, sw::cli::parse_bytes(arguments.memory));
   }
   const auto on_error = sw::runtime::parse_on_error(arguments.on_error);
-  if (!on_error) return Error{sw::ErrorCode::kInvalidArgument, "--on-error is keep or rollback", 0};
+  if (!on_error) {
+    return Error{sw::ErrorCode::kInvalidArgument,
+                 fmt::format("--on-error is keep or rollback, not '{}'", arguments.on_error), 0};
+  }
   options.on_error = *on_error;
   return sw::cli::run_command(options);
 }
@@ -165,6 +190,7 @@ int run_program(int argc, char** argv) {
   CLI::App app("Runs code nobody has reviewed, in WebAssembly sandboxes", "sandbox-workers");
   app.require_subcommand(1);
   app.set_version_flag("--version", SW_VERSION);
+  app.failure_message(describe_wrong_use);
 
   RunArguments run_arguments;
   run_arguments.options.data_folder = sw::cli::default_data_folder();

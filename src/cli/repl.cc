@@ -115,7 +115,7 @@ class Repl {
     } else if (command == "undo") {
       undo(argument);
     } else {
-      cli::complain(fmt::format("there is no command :{}; :help lists those there are", command));
+      cli::complain(fmt::format("there is no command :{}; :help lists the commands", command));
     }
   }
 

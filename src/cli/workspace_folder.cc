@@ -43,8 +43,9 @@ Result<std::string> main_name(const fs::path& folder) {
   }
   if (error) return errno_error(error.value(), "cannot read folder " + folder.native());
   if (!found.empty()) return found;
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("{} has no main program (main.py, main.js, …)", folder.native()), 0};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("{} has no main program (main.py, main.js, main.ts, main.pl or main.rb)", folder.native()), 0};
 }
 
 Result<std::string> read_main(const fs::path& folder, const std::string& name) {

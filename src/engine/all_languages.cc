@@ -107,9 +107,10 @@ Result<std::vector<std::unique_ptr<Language>>> all_languages() {
 
 Result<std::unique_ptr<Language>> find_language(std::string_view name) {
   const std::string wanted = lower(name);
-  return first_that(
-      [&](const Manifest& manifest) { return has_name(manifest, wanted); },
-      [&](const std::string& known) { return fmt::format("unknown language '{}'; there are {}", name, known); });
+  return first_that([&](const Manifest& manifest) { return has_name(manifest, wanted); },
+                    [&](const std::string& known) {
+                      return fmt::format("unknown language '{}'; the languages are {}", name, known);
+                    });
 }
 
 Result<std::unique_ptr<Language>> guess_language(std::string_view file_name, std::string_view code) {

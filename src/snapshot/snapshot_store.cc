@@ -177,7 +177,7 @@ Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t 
   SW_TRY(ContextRecord* const record, state_->find(context));
   SW_TRY(const auto versions, state_->history_of(*record, runs));
   if (versions.size() <= runs) {
-    return invalid(fmt::format("{} runs cannot be undone, at most {}", runs, versions.front().history));
+    return invalid(fmt::format("{} runs cannot be undone; at most {} can", runs, versions.front().history));
   }
   SW_TRY(Version version, state_->version_of(*record, versions.back().id));
   version.time_ms = time_ms;

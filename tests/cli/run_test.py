@@ -143,7 +143,8 @@ class Languages(unittest.TestCase):
     def test_the_memory_limit_is_status_137(self):
         for language, p in self.PROGRAMS.items():
             with self.subTest(language):
-                self.assertEqual(run("run", "-l", language, "--memory", "200M", "-c", p["hungry"])[0], 137)
+                status, _, err = run("run", "-l", language, "--memory", "280M", "-c", p["hungry"])
+                self.assertEqual((status, err.count("memory limit of 280 MiB reached")), (137, 1), err)
 
     def test_stdin_environment_and_arguments(self):
         for language, p in self.PROGRAMS.items():
@@ -383,7 +384,11 @@ class BadInput(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             plain = pathlib.Path(folder, "plain")
             plain.write_text("1")
-            self.refused("run", "-l", "cobol", "-c", "1", says="unknown language 'cobol'; there are javascript, ")
+            self.refused("run", "-l", "cobol", "-c", "1", says="unknown language 'cobol'; the languages are javascript, ")
+            self.refused("frob", says="there is no command 'frob' (see sandbox-workers --help)")
+            self.refused("context", "frob", "s", says="there is no command 'frob' (see sandbox-workers context --help)")
+            self.refused("run", "--frob", "-c", "1", says="not expected: --frob; put -- before arguments of the program")
+            self.refused("repl", says="--language is required (see sandbox-workers repl --help)")
             self.refused("run", "-c", "1", says="-l")
             self.refused("run", str(plain), says="cannot tell the language")
             self.refused("run", folder, says="has no main program")
@@ -398,8 +403,8 @@ class BadInput(unittest.TestCase):
             self.refused("run", "-l", "python", "-c", "1", "--stdin", "/dev/zero", says="the limit is")
             self.refused("run", "-l", "python", "-c", "1", "--env", "K", says="NAME=value")
             self.refused("run", "-l", "python", "-c", "1", "--env", "=v", says="environment variable")
-            self.refused("run", "-l", "python", "-c", "1", "--timeout", "soon", says="no duration")
-            self.refused("run", "-l", "python", "-c", "1", "--memory", "9G", says="no size")
+            self.refused("run", "-l", "python", "-c", "1", "--timeout", "soon", says="not a duration")
+            self.refused("run", "-l", "python", "-c", "1", "--memory", "9G", says="not a size")
             self.refused("run", "-l", "python", "-c", "1", "--workspace", folder + "/absent", says="absent")
             self.refused("run", "-l", "python", "-c", "1", "--stdin", folder + "/absent", says="absent")
 
@@ -536,9 +541,10 @@ class Sandboxes(unittest.TestCase):
         for arguments, says in [
             (["run", "-l", "python", "--context", "c", "-c", "1"], "--context needs --sandbox"),
             (["run", "-l", "python", "--sandbox", "a b", "-c", "1"], "Invalid sandbox id"),
-            (["run", "-l", "python", "--sandbox", "s", "--workspace", ".", "-c", "1"], "--workspace does not go with it"),
+            (["run", "-l", "python", "--sandbox", "s", "--workspace", ".", "-c", "1"], "cannot be combined with --workspace"),
             (["run", "-l", "python", "--on-error", "undo", "-c", "1"], "--on-error is keep or rollback"),
             (["context", "undo", "s", "absent"], "no context 'absent'"),
+            (["contexts", "s", "--data", f"{self.env['SANDBOX_WORKERS_DATA']}/absent"], "there is no sandbox 's' in "),
         ]:
             status, out, err = run(*arguments, env=self.env)
             self.assertEqual((status, out), (2, ""), arguments)
