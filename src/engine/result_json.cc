@@ -54,16 +54,18 @@ std::string usage_text(const RunRequest& request, const Usage& usage) {
       usage.output_truncated);
 }
 
-json::object context_object(const ContextReport& context) {
+std::string context_text(const ContextReport& context) {
   json::object object = {{"id", context.id},
                          {"cwd", to_valid_utf8(context.cwd)},
                          {"executions", context.executions},
                          {"state", context.state}};
   if (!context.note.empty()) object["note"] = to_valid_utf8(context.note);
   if (context.saved_bytes) object["savedBytes"] = *context.saved_bytes;
-  if (context.snapshot_ms) object["snapshotMs"] = *context.snapshot_ms;
   if (context.expires_at_ms) object["expiresAt"] = *context.expires_at_ms;
-  return object;
+  std::string text = json::serialize(object);
+  if (context.snapshot_ms)
+    text.insert(text.size() - 1, fmt::format(",\"snapshotMs\":{:.3f}", *context.snapshot_ms));
+  return text;
 }
 
 json::object write_back_object(const WriteBackReport& files) {
@@ -110,12 +112,10 @@ std::string execution_result_json(const EngineInfo& info, const RunRequest& requ
   if (outcome.error) object["error"] = error_object(*outcome.error);
   object["ending"] = ending_name(outcome.ending);
   if (outcome.exit_code) object["exitCode"] = *outcome.exit_code;
-  if (context) {
-    object["executionCount"] = context->executions;
-    object["context"] = context_object(*context);
-  }
+  if (context) object["executionCount"] = context->executions;
   if (files) object["writeBack"] = write_back_object(*files);
   std::string text = json::serialize(object);
+  if (context) text.insert(text.size() - 1, fmt::format(",\"context\":{}", context_text(*context)));
   text.insert(text.size() - 1,
               fmt::format(",\"durationMs\":{},\"usage\":{},\"results\":{}", milliseconds(outcome.usage.wall),
                           usage_text(request, outcome.usage), results_text(outcome)));

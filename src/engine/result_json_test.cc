@@ -37,6 +37,12 @@ TEST(ResultJson, HasTheProtocolsShape) {
   EXPECT_THAT(execution_result_json({}, request_of("x"), outcome, "", ""), HasSubstr("\"results\":[]}"));
 }
 
+TEST(ResultJson, TimesAreNumbersThatPeopleCanRead) {
+  ContextReport context;
+  context.snapshot_ms = 6.7028621;
+  EXPECT_THAT(execution_result_json({}, request_of("1"), {}, "", "", context), HasSubstr("\"snapshotMs\":6.703}"));
+}
+
 TEST(ResultJson, IsOneLineOfJsonWhateverTheEngineSays) {
   for (const char* value : {"[1,\n2\n]", "{\"a\":1,\"a\":2}", "]", "1}],\"code\":2", "\xff", "\"\u2028\"", ""}) {
     Outcome outcome;
