@@ -35,9 +35,13 @@ constexpr std::uint64_t kBuffers = 1024;
 constexpr std::uint64_t kSubscriptions = 65536;
 constexpr std::uint64_t kPathBytes = kPathBytesMax;
 
-// A piece takes a millisecond or two, and sanitizers make it ten times slower. What is stopped between no pieces
-// takes seconds.
+// A piece takes a millisecond or two, and sanitizers make it ten times slower, ThreadSanitizer a hundred times.
+// What is stopped between no pieces takes seconds.
+#if defined(__SANITIZE_THREAD__)
+constexpr std::chrono::nanoseconds kCpuAfterStopMax = 500ms;
+#else
 constexpr std::chrono::nanoseconds kCpuAfterStopMax = 100ms;
+#endif
 constexpr std::uint64_t kHostBytesMax = std::uint64_t{4} << 20;
 
 /// Takes everything and keeps nothing.

@@ -110,13 +110,16 @@ void Interrupt::request(MemoryView memory) const {
 }
 
 Result<void> Interrupt::withdraw(MemoryView memory) const {
-  const auto pending = memory.load<std::uint32_t>(async_exc_);
-  const auto breaker = memory.load<std::uint32_t>(eval_breaker_);
-  if (!pending || !breaker)
+  const auto breaker_bytes = memory.range(eval_breaker_, sizeof(std::uint32_t));
+  const auto exception_bytes = memory.range(async_exc_, sizeof(std::uint32_t));
+  if (!breaker_bytes || !exception_bytes)
     return Error{ErrorCode::kCorrupt, "CPython's interrupt words lie outside its memory", 0};
+  // Another thread may be asking for the interrupt just now.
+  const auto breaker = shared_word(*breaker_bytes);
+  const auto exception = shared_word(*exception_bytes);
   // Written only when needed: a write makes the page dirty.
-  if (*pending != 0) (void)memory.store<std::uint32_t>(async_exc_, 0);
-  if ((*breaker & kAsyncExceptionBit) != 0) (void)memory.store(eval_breaker_, *breaker & ~kAsyncExceptionBit);
+  if (exception.load() != 0) exception.store(0);
+  if ((breaker.load() & kAsyncExceptionBit) != 0) breaker.fetch_and(~kAsyncExceptionBit);
   return {};
 }
 
