@@ -265,8 +265,8 @@ int run_and_print(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A reader that went away is an error of the write, not the end of the process.
-  ::signal(SIGPIPE, SIG_IGN);
+  // A reader that went away, or a file that must not grow, is an error of the write, not the end of the process.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
   sw::occupy_standard_streams();
   return run_and_print(argc, argv);
 }

@@ -232,6 +232,26 @@ class Endings(unittest.TestCase):
                 self.assertEqual(self.ending(language, code, "--timeout", "300ms"), (124, "time-limit", None))
 
 
+class Limits(unittest.TestCase):
+    """What the operating system refuses to this process is an error that it tells of."""
+
+    def test_a_file_that_must_not_grow_is_an_error_and_not_the_end_of_the_process(self):
+        def no_large_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            status, out, err = run("run", "-l", "javascript", "--json", "--workspace", name, "-c",
+                                   "require('fs').writeFileSync('large', 'x'.repeat(5000)); 1", preexec_fn=no_large_files)
+            self.assertEqual((status, json.loads(out)["writeBack"]["written"]), (3, 0), err)
+            self.assertTrue(one_message(err), err)
+            self.assertEqual(list(folder.iterdir()), [])
+            with open(folder / "out", "wb") as out:
+                status, _, err = run("run", "-l", "javascript", "-c", "'x'.repeat(5000)", stdout=out,
+                                     preexec_fn=no_large_files)
+            self.assertEqual(status, 3, err)
+            self.assertTrue(one_message(err), err)
+
+
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     unittest.main()
