@@ -116,7 +116,7 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
                      "Context of the sandbox; otherwise the one named after the language");
   command.add_option("--data", options.data_folder, "The data folder with --sandbox")->capture_default_str();
   // An unset variable of the shell must not silently mean "keep nothing".
-  for (const char* name : {"--sandbox", "--context"}) command.get_option(name)->check(not_empty);
+  for (const char* name : {"--sandbox", "--context", "--workspace"}) command.get_option(name)->check(not_empty);
 }
 
 /// The options of `repl` as text, before they are checked.

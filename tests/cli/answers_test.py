@@ -251,6 +251,10 @@ class Limits(unittest.TestCase):
             self.assertEqual(status, 3, err)
             self.assertTrue(one_message(err), err)
 
+    def test_a_workspace_without_a_name_is_wrong_use(self):
+        status, out, err = run("run", "-l", "javascript", "--workspace", "", "-c", "1")
+        self.assertEqual((status, out), (2, ""), err)
+
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
