@@ -181,6 +181,10 @@ Result<void> verify(const fs::path& path, std::span<const std::string> wanted) {
   return {};
 }
 
+/// Missing or damaged. What could not be looked at, because this process is short of descriptors or memory, may be
+/// good, and others may use it.
+bool is_to_be_made(const Error& error) { return error.code != ErrorCode::kUnavailable; }
+
 /// An exclusive lock between processes; released with the object.
 Result<UniqueFd> lock_file(const fs::path& path, const Progress& progress) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -232,10 +236,10 @@ Result<fs::path> ArtifactCache::find(std::string_view name, std::span<const std:
 Result<fs::path> ArtifactCache::get(std::string_view name, std::span<const std::string> files,
                                     const std::function<Result<void>(const fs::path&)>& make,
                                     const Progress& progress) const {
-  if (auto found = find(name, files); found.ok()) return found;
+  if (auto found = find(name, files); found.ok() || !is_to_be_made(found.error())) return found;
   SW_TRY(const UniqueFd lock, lock_file(root_ / fmt::format(".{}.lock", name), progress));
   // Whoever held the lock may have made it meanwhile.
-  if (auto found = find(name, files); found.ok()) return found;
+  if (auto found = find(name, files); found.ok() || !is_to_be_made(found.error())) return found;
   const fs::path folder = root_ / name;
   std::error_code error;
   if (fs::exists(fs::symlink_status(folder, error))) {

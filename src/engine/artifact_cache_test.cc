@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -265,6 +267,23 @@ TEST_F(ArtifactCacheTest, AnArtifactNeedsTheFilesThatAreAskedFor) {
   (void)get().value();
   EXPECT_EQ(cache.find("thing", std::vector<std::string>{"content", "more"}).ok(), true);
   EXPECT_EQ(cache.find("thing", std::vector<std::string>{"content", "missing"}).error().code, ErrorCode::kCorrupt);
+}
+
+TEST_F(ArtifactCacheTest, WhatCannotBeLookedAtIsNotTakenForDamaged) {
+  const fs::path path = get().value();
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int free = ::dup(STDERR_FILENO);
+  ::close(free);
+  for (rlim_t more = 0; more < 6; ++more) {
+    const rlimit few{static_cast<rlim_t>(free) + more, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    const auto found = get();
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_EQ(found.ok() ? ErrorCode::kUnavailable : found.error().code, ErrorCode::kUnavailable);
+    EXPECT_EQ(made, 1) << "with " << more << " descriptors";
+  }
+  EXPECT_TRUE(cache.find("thing").ok());
 }
 
 TEST_F(ArtifactCacheTest, AFolderThatIsALinkOrThatOthersCanWriteIsNoticed) {
