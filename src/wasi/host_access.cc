@@ -65,7 +65,8 @@ struct CloseDir {
 using DirHandle = std::unique_ptr<DIR, CloseDir>;
 
 Result<std::vector<std::string>> names_in(int fd, const std::string& path) {
-  DirHandle directory(::fdopendir(::fcntl(fd, F_DUPFD_CLOEXEC, 0)));
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  const DirHandle directory(copy < 0 ? nullptr : ::fdopendir(copy));
   if (!directory) return errno_error(errno, "read folder " + shown(path));
   std::vector<std::string> names;
   errno = 0;
