@@ -9,12 +9,9 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <condition_variable>
 #include <deque>
@@ -24,12 +21,12 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "object/alarms.h"
 #include "object/output_gate.h"
+#include "object/worker_pool.h"
 
 // How it fits together. Each object in use has a Resident: its mailbox and two strands. On the object strand run
 // its messages and nothing else that touches the object; on the storage strand, over the pool of threads that may
@@ -133,8 +130,8 @@ class ObjectHost::Impl {
   struct Resident;
   class Envelope;
   using LifeTask = std::function<Task<Result<void>>(Life&)>;
-  using StorageStrand = asio::strand<asio::thread_pool::executor_type>;
-  using ObjectStrand = asio::strand<asio::io_context::executor_type>;
+  using StorageStrand = asio::strand<WorkerPool::Executor>;
+  using ObjectStrand = asio::strand<WorkerPool::Executor>;
 
   std::shared_ptr<Call> enqueue(const storage::ObjectName& name, LifeTask task, Reply reply);
   void cancel(const std::shared_ptr<Envelope>& envelope);
@@ -162,10 +159,9 @@ class ObjectHost::Impl {
   const HostOptions options_;
   std::map<std::string, ObjectClass, std::less<>> classes_;
 
-  asio::io_context io_;
-  asio::executor_work_guard<asio::io_context::executor_type> keep_running_{io_.get_executor()};
-  asio::thread_pool storage_pool_;
-  asio::thread_pool blocking_pool_;
+  WorkerPool object_pool_;
+  WorkerPool storage_pool_;
+  WorkerPool blocking_pool_;
 
   mutable std::mutex mutex_;  // guards what follows, and the fields of Resident that say so
   std::condition_variable quiet_;
@@ -179,7 +175,6 @@ class ObjectHost::Impl {
   std::unique_ptr<Timer> idle_timer_;
 
   Alarms alarms_;
-  std::vector<std::thread> threads_;
 };
 
 // One message, from its sending to its reply.
@@ -226,8 +221,8 @@ struct ObjectHost::Impl::Resident {
   Resident(Impl& host, storage::ObjectName object_name, const ObjectClass& its_class)
       : name(std::move(object_name)),
         object_class(its_class),
-        strand(asio::make_strand(host.io_)),
-        storage_strand(asio::make_strand(host.storage_pool_.get_executor())) {}
+        strand(asio::make_strand(host.object_pool_.executor())),
+        storage_strand(asio::make_strand(host.storage_pool_.executor())) {}
 
   const storage::ObjectName name;
   const ObjectClass& object_class;
@@ -343,8 +338,8 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
   void start_blocking(std::function<Result<void>()> work, std::function<void(Result<void>)> then) {
     host_.begin_work();
     if (cancelled()) work = [] { return object::cancelled(); };
-    asio::post(host_.blocking_pool_, [life = shared_from_this(), work = std::move(work),
-                                      then = std::move(then)]() mutable {
+    asio::post(host_.blocking_pool_.executor(), [life = shared_from_this(), work = std::move(work),
+                                                 then = std::move(then)]() mutable {
       Result<void> outcome = guarded(work);
       work = nullptr;
       const ObjectStrand strand = life->resident_->strand;
@@ -363,7 +358,7 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
     if (cancelled()) work = [] { return object::cancelled(); };
     asio::post(resident_->storage_strand, [life = shared_from_this(), work = std::move(work),
                                            then = std::move(then)]() mutable {
-      asio::thread_pool& pool = life->host_.blocking_pool_;
+      const auto pool = life->host_.blocking_pool_.executor();
       asio::post(pool, [life = std::move(life), work = std::move(work), then = std::move(then)]() mutable {
         life->lent_storage_.begin();
         Result<void> outcome = guarded(work);
@@ -463,17 +458,17 @@ ObjectHost::Impl::Impl(storage::Storage& storage, Clock& clock, HostOptions opti
     : storage_(storage),
       clock_(clock),
       options_(std::move(options)),
+      object_pool_(options_.threads),
       storage_pool_(options_.storage_threads),
       blocking_pool_(options_.blocking_threads),
       alarms_(storage, clock, {options_.alarms_at_once, options_.alarm_retry_first, options_.alarm_retry_longest},
-              {[this](std::function<void()> work) { asio::post(storage_pool_, std::move(work)); },
+              {[this](std::function<void()> work) { asio::post(storage_pool_.executor(), std::move(work)); },
                [this](storage::DueAlarm alarm, std::function<void(Result<void>)> done) {
                  deliver_alarm(std::move(alarm), std::move(done));
                },
                [this](std::string_view text) { notice(std::string(text)); },
                [this](const storage::ObjectName& name) { return classes_.contains(name.class_name); }}) {
   idle_timer_ = clock_.make_timer([this] { drop_idle(clock_.now()); });
-  for (std::size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { io_.run(); });
 }
 
 std::shared_ptr<Call> ObjectHost::Impl::send(const storage::ObjectName& name, Message message, Reply reply) {
@@ -801,8 +796,7 @@ void ObjectHost::Impl::shut_down() {
   }
   storage_pool_.join();
   blocking_pool_.join();
-  keep_running_.reset();
-  for (std::thread& thread : threads_) thread.join();
+  object_pool_.join();
   const std::lock_guard lock(mutex_);
   idle_.clear();
   residents_.clear();
