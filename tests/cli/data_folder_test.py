@@ -133,6 +133,15 @@ class Data(Folders):
         status, out, err = self.cell("x + 1")
         self.assertEqual((status, out), (0, "42\n"), err)
 
+    def test_a_link_in_the_place_of_the_lock_is_not_followed(self):
+        self.assertEqual(self.cell("1"), (0, "1\n", ""))
+        other = self.folder / "other"
+        other.write_text("somebody's")
+        (self.data / "lock").unlink()
+        (self.data / "lock").symlink_to(other)
+        self.assert_refused(self.cell("1"))
+        self.assertEqual(other.read_text(), "somebody's")
+
     def test_a_full_disk_at_the_first_run_is_an_error(self):
         def nothing_fits():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -44,7 +44,8 @@ std::string owner_of(int lock) {
 Result<DataFolder> DataFolder::own(const fs::path& path) {
   SW_CHECK_OK(make_private_directory(path));
   const fs::path file = path / "lock";
-  UniqueFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  // The process id is written into it: never into what a link there leads to.
+  UniqueFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!lock) return errno_error(errno, fmt::format("cannot open {}", file.native()));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return errno_error(errno, fmt::format("cannot lock {}", file.native()));
