@@ -11,6 +11,7 @@
 #include <boost/process.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -266,4 +267,11 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace sw
 
-int main(int argc, char** argv) { return sw::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return sw::run(argc, argv);
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "sw_bench: {}\n", problem.what());
+    return 1;
+  }
+}
