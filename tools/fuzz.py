@@ -34,8 +34,6 @@ def cpu_seconds() -> float:
 def command(arguments, name: str) -> list[str]:
     grown = arguments.cache / "fuzz" / name
     faults = arguments.cache / "fuzz" / "faults"
-    for folder in (grown, faults):
-        folder.mkdir(parents=True, exist_ok=True)
     made = [
         str(arguments.build / "bin" / f"fuzz_{name}"), str(grown), str(arguments.repository / "fuzz" / "corpus" / name),
         f"-max_total_time={arguments.seconds}", f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEMORY_MB}",
@@ -56,6 +54,8 @@ def figures(log: str) -> tuple[int, int]:
 def run(arguments, name: str) -> bool:
     before = cpu_seconds()
     log_path = arguments.cache / "fuzz" / f"{name}.log"
+    for folder in (arguments.cache / "fuzz" / name, arguments.cache / "fuzz" / "faults"):
+        folder.mkdir(parents=True, exist_ok=True)
     with open(log_path, "w", encoding="utf-8", errors="replace") as log:
         status = subprocess.run(command(arguments, name), stdout=log, stderr=subprocess.STDOUT,
                                 env=os.environ | ENVIRONMENT, check=False).returncode
