@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "engine/javascript/declarations.h"
 #include "sandbox_workers/wasi/calls.h"
 
 namespace sw::engine::javascript {

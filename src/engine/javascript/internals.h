@@ -17,13 +17,23 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "engine/javascript/quickjs.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/language.h"
 
 namespace sw::engine::javascript {
+
+// A "declare" instruction: opcode, atom, flags.
+inline constexpr std::uint32_t kDeclareBytes = 6;
+inline constexpr std::uint32_t kDeclareFlagsAt = 5;
+inline constexpr std::uint8_t kLexicalFlag = 1 << 7;
+
+/// What lies in the guest's memory; 0 beyond its end.
+template <class T>
+T word(const QuickJs& js, std::uint32_t address) {
+  return js.memory().load<T>(address).value_or(0);
+}
 
 class Internals {
  public:
@@ -66,33 +76,5 @@ class Internals {
 /// What the engine itself throws in the context `realm`, past every `catch`, gets the prototype of the current
 /// context's: as the reason of a promise it may reach programs, to which its own would open the realm. At bake.
 Result<void> share_internal_error(QuickJs& js, std::uint32_t realm);
-
-/// The names a compiled cell declares at its top level.
-class Declarations {
- public:
-  /// Before the cell runs: takes earlier declarations of the same names out of its way.
-  Result<void> prepare(QuickJs& js, const Internals& internals, Value code);
-
-  /// After a cell that failed: a name whose declaration was not reached has its old value again, or is unknown.
-  Result<void> undo_unreached(QuickJs& js, const Internals& internals);
-
- private:
-  struct Name {
-    std::uint32_t atom = 0;
-    Owned old_value;
-    bool had_old_value = false;
-    std::uint32_t old_flags = 0;
-  };
-  struct Property {
-    bool exists = false;
-    std::uint32_t flags = 0;
-    Owned value;
-  };
-
-  static Result<Property> own_property(QuickJs& js, Value object, std::uint32_t atom);
-
-  Owned code_;  // keeps the names' atoms alive
-  std::vector<Name> lexical_;
-};
 
 }  // namespace sw::engine::javascript
