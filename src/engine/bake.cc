@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <vector>
 
+#include "engine/facts.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/sha256.h"
 #include "sandbox_workers/wasm/guest_thread.h"
@@ -17,7 +17,6 @@ namespace sw::engine {
 namespace {
 
 namespace fs = std::filesystem;
-namespace json = boost::json;
 
 // Part of every code and image name: change it when baking itself changes.
 constexpr std::string_view kRecipe = "1";
@@ -37,40 +36,12 @@ std::string short_name(std::string_view kind, std::string_view language, Sha256&
   return fmt::format("{}-{}-{}", kind, language, hash.hex().substr(0, 32));
 }
 
-json::object to_json(const wasm::StateFacts& facts) {
-  return {{"has_start", facts.has_start},           {"writes_tables", facts.writes_tables},
-          {"drops_segments", facts.drops_segments}, {"passive_data", facts.passive_data},
-          {"imports_state", facts.imports_state},   {"mutable_globals", facts.mutable_globals}};
-}
-
-Result<void> write_json(const fs::path& path, const json::value& value) {
-  return write_file_atomically(path, as_bytes(json::serialize(value)));
-}
-
-/// What `read` makes of a file's object. It throws what Boost.JSON throws when something is missing or of another
-/// kind than wanted.
+/// What `parse` makes of a file of facts.
 template <class Facts>
-Result<Facts> read_facts(const fs::path& path, Facts (*read)(const json::object&)) {
+Result<Facts> read_facts(const fs::path& path, Result<Facts> (*parse)(std::string_view)) {
   SW_TRY(const std::string text, read_text_file(path, kFactsBytesMax));
-  try {
-    return read(json::parse(text).as_object());
-  } catch (const std::exception&) {
-    return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged", path.native()), 0};
-  }
-}
-
-wasm::StateFacts state_facts_from(const json::object& object) {
-  return {.has_start = object.at("has_start").as_bool(),
-          .writes_tables = object.at("writes_tables").as_bool(),
-          .drops_segments = object.at("drops_segments").as_bool(),
-          .passive_data = object.at("passive_data").as_bool(),
-          .imports_state = object.at("imports_state").as_bool(),
-          .mutable_globals = object.at("mutable_globals").to_number<std::uint32_t>()};
-}
-
-BakeFacts bake_facts_from(const json::object& object) {
-  BakeFacts facts;
-  for (const auto& [name, value] : object) facts.emplace(name, value.to_number<std::uint64_t>());
+  auto facts = parse(text);
+  if (!facts.ok()) return std::move(facts).error().while_doing(fmt::format("reading {}", path.native()));
   return facts;
 }
 
@@ -96,7 +67,7 @@ Result<void> compile_code(const Environment& environment, const Language& langua
   SW_TRY(const wasm::Module module, wasm::Module::compile(environment.wasm, prepared.wasm));
   SW_TRY(const Bytes code, module.serialize());
   SW_CHECK_OK(write_file_atomically(folder / kCodeFile, code));
-  return write_json(folder / kFactsFile, to_json(prepared.facts));
+  return write_file_atomically(folder / kFactsFile, as_bytes(to_json(prepared.facts)));
 }
 
 /// Boots the guest in an instance that starts from the module's own data and leaves its memory in `folder`.
@@ -131,9 +102,7 @@ Result<void> boot_image(const Environment& environment, const Language& language
   }
   progress(fmt::format("writing the image of {}", manifest.engine), std::chrono::seconds(1));
   SW_CHECK_OK(wasm::Image::write(folder / kImageFile, instance->memory().bytes()));
-  json::object record;
-  for (const auto& [name, value] : facts) record[name] = value;
-  return write_json(folder / kFactsFile, record);
+  return write_file_atomically(folder / kFactsFile, as_bytes(to_json(facts)));
 }
 
 Result<void> boot_image_on_guest_thread(const Environment& environment, const Language& language,
@@ -200,7 +169,7 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
                                          },
                                          progress));
   SW_TRY(wasm::Module code, wasm::Module::load(environment.wasm, code_folder / kCodeFile));
-  SW_TRY(const wasm::StateFacts state_facts, read_facts(code_folder / kFactsFile, &state_facts_from));
+  SW_TRY(const wasm::StateFacts state_facts, read_facts(code_folder / kFactsFile, &parse_state_facts));
   bool made = false;
   SW_TRY(const fs::path image_folder, cache.get(
                                           names.image, std::vector<std::string>{kImageFile, kFactsFile},
@@ -216,7 +185,7 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
     cache.prune(fmt::format("{}code-{}-", variant(environment.wasm), manifest.language), 3);
   }
   SW_TRY(auto image, wasm::Image::open(image_folder / kImageFile));
-  SW_TRY(BakeFacts facts, read_facts(image_folder / kFactsFile, &bake_facts_from));
+  SW_TRY(BakeFacts facts, read_facts(image_folder / kFactsFile, &parse_bake_facts));
   return Baked{.package = std::move(package),
                .code = std::move(code),
                .state_facts = state_facts,

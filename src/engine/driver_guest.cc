@@ -146,12 +146,10 @@ Result<void> DriverGuest::bind(const BakeFacts& facts) {
                                                         {driver_.stop_word, &stop_word_},
                                                         {driver_.alarm_word, &alarm_word_}};
   for (const auto& [name, address] : all) {
-    const auto found = facts.find(name);
-    if (found == facts.end() ||
-        !instance().memory().load<std::int32_t>(static_cast<std::uint32_t>(found->second))) {
+    SW_TRY(*address, fact<std::uint32_t>(facts, name));
+    if (!instance().memory().load<std::int32_t>(*address)) {
       return Error{ErrorCode::kCorrupt, fmt::format("the image does not say where {} is", name), 0};
     }
-    *address = static_cast<std::uint32_t>(found->second);
   }
   return find_entry_points();
 }

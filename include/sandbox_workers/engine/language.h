@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,6 +66,16 @@ Result<Reply> parse_reply(std::string answer);
 
 /// Numbers found out at bake that a guest started from the image needs again (addresses, offsets).
 using BakeFacts = std::map<std::string, std::uint64_t, std::less<>>;
+
+/// Errors: kCorrupt when there is no such fact, or it is above `max`.
+Result<std::uint64_t> find_fact(const BakeFacts& facts, std::string_view name, std::uint64_t max);
+
+/// The fact as a T.
+template <class T>
+Result<T> fact(const BakeFacts& facts, std::string_view name) {
+  SW_TRY(const std::uint64_t number, find_fact(facts, name, std::numeric_limits<T>::max()));
+  return static_cast<T>(number);
+}
 
 /// One interpreter: the host's side of an instance. `instance` is set before any of the hooks is called.
 /// Threads: one at a time, except soft_stop.

@@ -58,12 +58,6 @@ Error thrown(std::string_view what) {
 
 std::string entry_fact(std::size_t index) { return fmt::format("entry_{}", kEntryNames[index]); }
 
-Result<std::uint64_t> fact(const BakeFacts& facts, std::string_view name) {
-  const auto found = facts.find(name);
-  if (found == facts.end()) return Error{ErrorCode::kCorrupt, fmt::format("the image's facts lack {}", name), 0};
-  return found->second;
-}
-
 }  // namespace
 
 Result<void> JavaScriptGuest::boot(BakeFacts& facts) {
@@ -244,21 +238,17 @@ Result<void> JavaScriptGuest::warm_up() {
 
 Result<void> JavaScriptGuest::bind(const BakeFacts& facts) {
   SW_CHECK_OK(js_.bind(instance()));
-  SW_TRY(const std::uint64_t context, fact(facts, "context"));
-  SW_TRY(const std::uint64_t runtime, fact(facts, "runtime"));
-  SW_TRY(const std::uint64_t block, fact(facts, "block"));
-  SW_TRY(const std::uint64_t value_atom, fact(facts, "value_atom"));
-  SW_TRY(const std::uint64_t length_atom, fact(facts, "length_atom"));
-  js_.set_anchors({.context = static_cast<std::uint32_t>(context),
-                   .runtime = static_cast<std::uint32_t>(runtime),
-                   .scratch = static_cast<std::uint32_t>(block)});
-  state_ = static_cast<std::uint32_t>(block) + kScratchBytes;
+  SW_TRY(const auto context, fact<std::uint32_t>(facts, "context"));
+  SW_TRY(const auto runtime, fact<std::uint32_t>(facts, "runtime"));
+  SW_TRY(const auto block, fact<std::uint32_t>(facts, "block"));
+  js_.set_anchors({.context = context, .runtime = runtime, .scratch = block});
+  state_ = block + kScratchBytes;
   code_buffer_ = state_ + kStateBytes;
-  value_atom_ = static_cast<std::uint32_t>(value_atom);
-  length_atom_ = static_cast<std::uint32_t>(length_atom);
+  SW_TRY(value_atom_, fact<std::uint32_t>(facts, "value_atom"));
+  SW_TRY(length_atom_, fact<std::uint32_t>(facts, "length_atom"));
   SW_TRY(internals_, Internals::from_facts(facts));
   for (std::size_t i = 0; i < kEntryCount; ++i) {
-    SW_TRY(const std::uint64_t bits, fact(facts, entry_fact(i)));
+    SW_TRY(const auto bits, fact<std::uint64_t>(facts, entry_fact(i)));
     entries_[i] = Value{bits};
   }
   return {};

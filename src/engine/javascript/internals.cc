@@ -164,11 +164,6 @@ Result<std::pair<Owned, std::uint32_t>> compile_property(QuickJs& js, std::strin
   return not_found("how it makes objects");
 }
 
-std::uint64_t fact(const BakeFacts& facts, std::string_view name) {
-  const auto found = facts.find(name);
-  return found == facts.end() ? 0 : found->second;
-}
-
 }  // namespace
 
 Result<Internals> Internals::find(QuickJs& js) {
@@ -229,17 +224,17 @@ void Internals::add_to(BakeFacts& facts) const {
 
 Result<Internals> Internals::from_facts(const BakeFacts& facts) {
   Internals internals;
-  internals.global_variables_ = Value{fact(facts, "global_variables")};
-  internals.random_state_ = static_cast<std::uint32_t>(fact(facts, "random_state"));
-  internals.job_list_ = static_cast<std::uint32_t>(fact(facts, "job_list"));
-  internals.code_offset_ = static_cast<std::uint32_t>(fact(facts, "code_offset"));
-  internals.declare_opcode_ = static_cast<std::uint32_t>(fact(facts, "declare_opcode"));
-  internals.value_atom_ = static_cast<std::uint32_t>(fact(facts, "value_atom"));
-  internals.object_opcode_ = static_cast<std::uint32_t>(fact(facts, "object_opcode"));
-  internals.null_object_opcode_ = static_cast<std::uint32_t>(fact(facts, "null_object_opcode"));
-  internals.null_object_kind_ = static_cast<std::uint32_t>(fact(facts, "null_object_kind"));
-  internals.define_opcode_ = static_cast<std::uint32_t>(fact(facts, "define_opcode"));
-  if (internals.random_state_ == 0) return Error{ErrorCode::kCorrupt, "the image's facts are incomplete", 0};
+  SW_TRY(const auto variables, fact<std::uint64_t>(facts, "global_variables"));
+  internals.global_variables_ = Value{variables};
+  SW_TRY(internals.random_state_, fact<std::uint32_t>(facts, "random_state"));
+  SW_TRY(internals.job_list_, fact<std::uint32_t>(facts, "job_list"));
+  SW_TRY(internals.code_offset_, fact<std::uint32_t>(facts, "code_offset"));
+  SW_TRY(internals.declare_opcode_, fact<std::uint32_t>(facts, "declare_opcode"));
+  SW_TRY(internals.value_atom_, fact<std::uint32_t>(facts, "value_atom"));
+  SW_TRY(internals.object_opcode_, fact<std::uint32_t>(facts, "object_opcode"));
+  SW_TRY(internals.null_object_opcode_, fact<std::uint32_t>(facts, "null_object_opcode"));
+  SW_TRY(internals.null_object_kind_, fact<std::uint32_t>(facts, "null_object_kind"));
+  SW_TRY(internals.define_opcode_, fact<std::uint32_t>(facts, "define_opcode"));
   return internals;
 }
 

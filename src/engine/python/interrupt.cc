@@ -72,21 +72,21 @@ Result<Interrupt> Interrupt::find(MemoryView memory) {
   interrupt.eval_breaker_ =
       static_cast<std::uint32_t>(thread + (*table)[kThreadInterpreter] + kBreakerAfterInterpreter);
   interrupt.async_exc_ = static_cast<std::uint32_t>(thread + (*table)[kThreadId] - kAsyncExcBeforeThreadId);
+  SW_CHECK_OK(interrupt.check_aligned());
   return interrupt;
+}
+
+Result<void> Interrupt::check_aligned() const {
+  if (eval_breaker_ % alignof(std::uint32_t) == 0 && async_exc_ % alignof(std::uint32_t) == 0) return {};
+  return Error{ErrorCode::kCorrupt, "CPython's interrupt words are no words of its memory", 0};
 }
 
 Result<Interrupt> Interrupt::load(const BakeFacts& facts) {
   Interrupt interrupt;
-  const auto fill = [&](std::string_view name, std::uint32_t& to) -> Result<void> {
-    const auto found = facts.find(name);
-    if (found == facts.end())
-      return Error{ErrorCode::kCorrupt, fmt::format("the image lacks the fact {}", name), 0};
-    to = static_cast<std::uint32_t>(found->second);
-    return {};
-  };
-  SW_CHECK_OK(fill("eval_breaker", interrupt.eval_breaker_));
-  SW_CHECK_OK(fill("async_exc", interrupt.async_exc_));
-  SW_CHECK_OK(fill("keyboard_interrupt", interrupt.exception_));
+  SW_TRY(interrupt.eval_breaker_, fact<std::uint32_t>(facts, "eval_breaker"));
+  SW_TRY(interrupt.async_exc_, fact<std::uint32_t>(facts, "async_exc"));
+  SW_TRY(interrupt.exception_, fact<std::uint32_t>(facts, "keyboard_interrupt"));
+  SW_CHECK_OK(interrupt.check_aligned());
   return interrupt;
 }
 

@@ -18,8 +18,10 @@ namespace sw::engine {
 class Interrupt {
  public:
   /// Finds them by the table of offsets that CPython publishes for debuggers.
-  /// Errors: kNotFound without that table, kInvalidArgument for another version of it.
+  /// Errors: kNotFound without that table, kInvalidArgument for another version of it, kCorrupt when it leads to
+  /// nothing.
   static Result<Interrupt> find(wasm::MemoryView memory);
+  /// Errors: kCorrupt when a fact is missing or is no address of a word.
   static Result<Interrupt> load(const BakeFacts& facts);
   void save(BakeFacts& facts) const;
 
@@ -36,6 +38,9 @@ class Interrupt {
   Result<void> withdraw(wasm::MemoryView memory) const;
 
  private:
+  /// The host reaches them with atomic operations.
+  Result<void> check_aligned() const;
+
   std::uint32_t thread_state_ = 0;
   std::uint32_t eval_breaker_ = 0;
   std::uint32_t async_exc_ = 0;

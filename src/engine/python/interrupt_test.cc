@@ -102,6 +102,18 @@ TEST(Interrupt, NeedsAllItsFacts) {
   EXPECT_EQ(Interrupt::load({{"eval_breaker", 1}}).error().code, ErrorCode::kCorrupt);
 }
 
+TEST(Interrupt, RefusesFactsThatAreNoAddressesOfWords) {
+  const BakeFacts good = {{"eval_breaker", 12}, {"async_exc", 16}, {"keyboard_interrupt", 64}};
+  EXPECT_TRUE(Interrupt::load(good).ok());
+  for (const char* name : {"eval_breaker", "async_exc"}) {
+    BakeFacts facts = good;
+    facts[name] += 1;
+    EXPECT_EQ(Interrupt::load(facts).error().code, ErrorCode::kCorrupt) << name;
+    facts[name] = (std::uint64_t{1} << 32U) + 12;
+    EXPECT_EQ(Interrupt::load(facts).error().code, ErrorCode::kCorrupt) << name;
+  }
+}
+
 TEST(Interrupt, OutsideOfMemoryIsAnErrorAndNoWrite) {
   const Interrupt interrupt =
       Interrupt::load({{"eval_breaker", 0xFFFFFFFC}, {"async_exc", 8}, {"keyboard_interrupt", 1}}).value();
