@@ -83,11 +83,22 @@ Error archive_error(archive* from, const fs::path& path) {
   return Error{ErrorCode::kCorrupt, fmt::format("cannot read {}: {}", path.native(), text ? text : "damaged"), 0};
 }
 
+Error damaged(const fs::path& path, std::string_view how) {
+  return Error{ErrorCode::kCorrupt, fmt::format("cannot read {}: {}", path.native(), how), 0};
+}
+
+/// Of the entry that was just read. Empty: a name that cannot be one of a file.
+std::string_view path_of(archive_entry* entry) {
+  const char* path = archive_entry_pathname(entry);
+  return path == nullptr ? std::string_view() : path;
+}
+
 /// Copies the entry that was just read to a file; returns the content's sha256.
 Result<std::string> extract_entry(archive* from, const fs::path& source, const fs::path& target) {
   const UniqueFd fd(::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd) return errno_error(errno, fmt::format("cannot create {}", target.native()));
   Sha256 hash;
+  la_int64_t written = 0;
   for (;;) {
     const void* block = nullptr;
     std::size_t size = 0;
@@ -95,14 +106,17 @@ Result<std::string> extract_entry(archive* from, const fs::path& source, const f
     const int status = archive_read_data_block(from, &block, &size, &offset);
     if (status == ARCHIVE_EOF) break;
     if (status != ARCHIVE_OK) return archive_error(from, source);
+    // The digest would be that of the parts alone.
+    if (offset != written) return damaged(source, "a file in it has holes");
     const BytesView bytes(static_cast<const std::byte*>(block), size);
     hash.update(bytes);
     for (std::size_t done = 0; done < size;) {
-      const ssize_t put = ::pwrite(fd.get(), bytes.data() + done, size - done, offset + static_cast<off_t>(done));
+      const ssize_t put = ::write(fd.get(), bytes.data() + done, size - done);
       if (put < 0 && errno == EINTR) continue;
       if (put < 0) return errno_error(errno, fmt::format("cannot write {}", target.native()));
       done += static_cast<std::size_t>(put);
     }
+    written += static_cast<la_int64_t>(size);
   }
   return hash.hex();
 }
@@ -110,18 +124,23 @@ Result<std::string> extract_entry(archive* from, const fs::path& source, const f
 /// What every path of an npm package begins with.
 constexpr std::string_view kPackageFolder = "package/";
 
-bool is_wanted(const Package& package, const char* member) {
+/// The largest file that is kept in an archive, which is read whole.
+constexpr la_int64_t kMemberBytesMax = la_int64_t{64} << 20;
+
+bool is_wanted(const Package& package, const std::string& member) {
   return std::ranges::any_of(package.members, [&](const std::string& pattern) {
-    return ::fnmatch(pattern.c_str(), member, FNM_EXTMATCH) == 0;
+    return ::fnmatch(pattern.c_str(), member.c_str(), FNM_EXTMATCH) == 0;
   });
 }
 
 /// Copies the entry that was just read into the archive `to`.
 Result<void> copy_entry(archive* from, archive_entry* entry, const fs::path& source, archive* to,
                         const fs::path& target) {
-  std::string_view name = archive_entry_pathname(entry);
+  std::string_view name = path_of(entry);
   if (name.starts_with(kPackageFolder)) name.remove_prefix(kPackageFolder.size());
-  std::string content(static_cast<std::size_t>(archive_entry_size(entry)), '\0');
+  const la_int64_t size = archive_entry_size(entry);
+  if (size < 0 || size > kMemberBytesMax) return damaged(source, fmt::format("{} has {} bytes", name, size));
+  std::string content(static_cast<std::size_t>(size), '\0');
   if (archive_read_data(from, content.data(), content.size()) != static_cast<la_ssize_t>(content.size())) {
     return archive_error(from, source);
   }
@@ -155,7 +174,7 @@ Result<void> repack(const Package& package, const fs::path& file, const fs::path
     const int status = archive_read_next_header(from.get(), &entry);
     if (status == ARCHIVE_EOF) break;
     if (status != ARCHIVE_OK) return archive_error(from.get(), file);
-    if (archive_entry_filetype(entry) != AE_IFREG || !is_wanted(package, archive_entry_pathname(entry))) continue;
+    if (archive_entry_filetype(entry) != AE_IFREG || !is_wanted(package, std::string(path_of(entry)))) continue;
     SW_CHECK_OK(copy_entry(from.get(), entry, file, to.get(), target));
     ++count;
   }
@@ -180,7 +199,7 @@ Result<void> unpack(const Package& package, const fs::path& file, const fs::path
     const int status = archive_read_next_header(from.get(), &entry);
     if (status == ARCHIVE_EOF) break;
     if (status != ARCHIVE_OK) return archive_error(from.get(), file);
-    const auto found = wanted.find(archive_entry_pathname(entry));
+    const auto found = wanted.find(path_of(entry));
     if (found == wanted.end()) continue;
     const PackageFile& item = *found->second;
     SW_TRY(const std::string digest, extract_entry(from.get(), file, folder / item.name));
@@ -247,6 +266,11 @@ Result<void> build_package(const Package& package, const fs::path& folder, const
 
 }  // namespace
 
+Result<void> unpack_package(const Package& package, const fs::path& file, const fs::path& folder) {
+  if (!package.archive.empty()) SW_CHECK_OK(repack(package, file, folder / package.archive));
+  return unpack(package, file, folder);
+}
+
 Result<void> fetch_package(const Package& package, const fs::path& folder, const Progress& progress) {
   if (package.registry == "source") return build_package(package, folder, progress);
   const std::string label = fmt::format("{} {}", package.name, package.version);
@@ -258,8 +282,7 @@ Result<void> fetch_package(const Package& package, const fs::path& folder, const
   SW_TRY(const std::string digest, sha256_file(file));
   if (digest != package.sha256) return wrong_digest(package.file, package.sha256, digest);
   progress(fmt::format("unpacking {}", label), std::chrono::seconds(1));
-  if (!package.archive.empty()) SW_CHECK_OK(repack(package, file, folder / package.archive));
-  return unpack(package, file, folder);
+  return unpack_package(package, file, folder);
 }
 
 }  // namespace sw::engine

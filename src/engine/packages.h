@@ -18,4 +18,8 @@ namespace sw::engine {
 /// a digest differs.
 Result<void> fetch_package(const Package& package, const std::filesystem::path& folder, const Progress& progress);
 
+/// What becomes of `file`, the archive that was fetched.
+Result<void> unpack_package(const Package& package, const std::filesystem::path& file,
+                            const std::filesystem::path& folder);
+
 }  // namespace sw::engine
