@@ -101,19 +101,21 @@ class LinkModel::Walk {
 
  private:
   void spend(std::size_t steps) {
-    if (steps_left_ < steps) stop("there are too many links to follow them all");
+    if (steps_left_ < steps) stop(Danger::kLatent, "there are too many links to follow them all");
     steps_left_ -= std::min(steps, steps_left_);
   }
 
-  void stop(std::string_view problem) {
-    way_.danger = dangles_ ? Danger::kLatent : Danger::kReal;
+  void stop(Danger danger, std::string_view problem) {
+    way_.danger = danger;
     way_.problem = problem;
   }
+  void stop_at_unknown(std::string_view problem) { stop(dangles_ ? Danger::kLatent : Danger::kUnknown, problem); }
+  void lead_out() { stop(dangles_ ? Danger::kLatent : Danger::kReal, "leads out of the folder"); }
 
   void follow(const Place& link) {
-    if (link.opaque) stop("leads through a link that cannot be read");
-    else if (link.target.empty() || link.target.front() == '/') stop("leads out of the folder");
-    else if (++way_.followed > kSymlinksFollowedMax) stop("leads through too many links");
+    if (link.opaque) stop_at_unknown("leads through a link that cannot be read");
+    else if (link.target.empty() || link.target.front() == '/') lead_out();
+    else if (++way_.followed > kSymlinksFollowedMax) stop(Danger::kLatent, "leads through too many links");
     if (way_.danger != Danger::kNone) return;
     std::string rest = link.target;
     if (next_ < rest_.size()) rest.append("/").append(rest_, next_);
@@ -125,7 +127,7 @@ class LinkModel::Walk {
   void go_up() {
     if (unknown_ > 0) --unknown_;
     else if (at_->parent != nullptr) at_ = at_->parent;
-    else stop("leads out of the folder");
+    else lead_out();
   }
 
   void go_down(const std::string& name) {
@@ -134,7 +136,7 @@ class LinkModel::Walk {
       return;
     }
     if (at_->opaque) {
-      stop("leads through a folder that cannot be read");
+      stop_at_unknown("leads through a folder that cannot be read");
       return;
     }
     way_.looked_at.push_back(at_->path.empty() ? name : at_->path + "/" + name);

@@ -34,8 +34,9 @@ class LinkModel {
   /// How far a link is from leading out.
   enum class Danger : std::uint8_t {
     kNone,
-    kLatent,  ///< it would, if what is missing on its way were there
-    kReal,
+    kLatent,   ///< it would or might, if something on its way were there, or led elsewhere
+    kUnknown,  ///< part of its way cannot be read
+    kReal,     ///< it does
   };
   struct Way {
     Danger danger = Danger::kNone;

@@ -99,6 +99,16 @@ TEST_F(PlanTest, RefusesAFolderInPlaceOfALinkIfAnOldLinkWouldLeadOut) {
   EXPECT_EQ(get("other"), "new");
 }
 
+TEST_F(PlanTest, RefusesAFolderInPlaceOfALinkThatLedInACircle) {
+  fs::create_symlink("b", host() / "b");
+  fs::create_symlink("b/../..", host() / "a");  // nowhere as long as b leads to itself
+  HostFolder loaded = load();
+  remove("b");
+  folder("b");
+  EXPECT_THAT(refused(loaded), ElementsAre("b: with it the link a leads out of the folder"));
+  EXPECT_EQ(fs::read_symlink(host() / "b"), "b");
+}
+
 TEST_F(PlanTest, LeavesLinksThatLedOutBeforeAndStillDo) {
   fs::create_directory(host() / "d");
   fs::create_symlink("d/../../x", host() / "l");
