@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "object/idle_alarm.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -32,7 +33,7 @@ Result<IdleAlarm> touch_idle_alarm(storage::Transaction& transaction, Time now, 
   }
   const Time wanted = now + ttl;
   // A later one is of a longer TTL, or of a clock that was ahead.
-  if (armed && *armed <= wanted && wanted - *armed <= ttl / 10) return IdleAlarm{.expires = armed};
+  if (armed && *armed <= wanted && *armed >= wanted - ttl / 10) return IdleAlarm{.expires = armed};
   SW_CHECK_OK(transaction.set_alarm(wanted));
   return IdleAlarm{.expires = wanted, .moved = true};
 }
@@ -40,9 +41,9 @@ Result<IdleAlarm> touch_idle_alarm(storage::Transaction& transaction, Time now, 
 Result<IdleVerdict> check_idle_alarm(storage::Transaction& transaction, Time now, std::chrono::milliseconds ttl,
                                      Time last_used) {
   if (ttl.count() == 0) return IdleVerdict::kDisabled;
-  const Time expires = last_used + ttl;
-  if (expires <= now) return IdleVerdict::kDestroy;
-  SW_CHECK_OK(transaction.set_alarm(expires));
+  if (last_used <= now - ttl) return IdleVerdict::kDestroy;
+  // A time to come is of a clock that was ahead, or of a damaged row.
+  SW_CHECK_OK(transaction.set_alarm(std::min(last_used, now) + ttl));
   return IdleVerdict::kRearmed;
 }
 

@@ -76,7 +76,7 @@ TEST_F(IdleAlarmTest, ATouchWithinATenthChangesNothing) {
 }
 
 TEST_F(IdleAlarmTest, AStoredAlarmLongPastOrTooFarAheadIsMoved) {
-  for (const Time stored : {at(10), at(1'000'000)}) {
+  for (const Time stored : {at(10), at(1'000'000), Time::min(), Time::max()}) {
     arm(stored);
     EXPECT_TRUE(touch(at(5000)).moved);
     EXPECT_EQ(armed(), at(6000));
@@ -113,6 +113,12 @@ TEST_F(IdleAlarmTest, AnAlarmAfterTheTimeToLiveDestroys) {
 TEST_F(IdleAlarmTest, AnAlarmAfterAUseIsSetToItsEnd) {
   EXPECT_EQ(check(at(6000), at(5001)), IdleVerdict::kRearmed);
   EXPECT_EQ(armed(), at(6001));
+}
+
+TEST_F(IdleAlarmTest, AUseInTheFutureCountsAsOneNow) {
+  EXPECT_EQ(check(at(6000), Time::max()), IdleVerdict::kRearmed);
+  EXPECT_EQ(armed(), at(7000));
+  EXPECT_EQ(check(at(6000), Time::min()), IdleVerdict::kDestroy);
 }
 
 TEST_F(IdleAlarmTest, AnAlarmWithoutATimeToLiveMeansNothing) {
