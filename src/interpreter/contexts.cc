@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "sandbox_workers/base/utf8.h"
 #include "sandbox_workers/runtime/answers.h"
 
 namespace sw::interpreter {
@@ -138,6 +139,9 @@ Result<Contexts::Rows> Contexts::list() {
     found.clear();
     return reader.scan(storage::Range{.table = kContextsTable, .from = {}, .to = {}}, storage::Order::kAscending,
                        [&](std::string_view id, BytesView value) -> Result<storage::Scan> {
+                         // It goes into answers, which are JSON.
+                         if (first_invalid_utf8(id))
+                           return Error{ErrorCode::kCorrupt, "a context's id is damaged", 0};
                          SW_TRY(ContextRow row, decode_context_row(value));
                          found.emplace_back(id, std::move(row));
                          return storage::Scan::kContinue;

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "runtime/messages.h"
+#include "sandbox_workers/base/utf8.h"
 
 namespace sw::sandbox {
 
@@ -90,6 +91,8 @@ Bytes encode(const ContextRecord& record) {
 }
 
 Result<ContextRecord> decode_context_record(std::string_view id, BytesView bytes) {
+  // It goes into answers, which are JSON.
+  if (first_invalid_utf8(id)) return Error{ErrorCode::kCorrupt, "the id of a context is damaged", 0};
   return decoded<ContextRecord>(
       fmt::format("the record of the context '{}'", id), bytes, [&](const json::object& object) {
         const auto text = [&](const char* key) { return json::value_to<std::string>(object.at(key)); };
