@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,32 @@ class Choices {
 };
 
 inline Bytes copy_of(BytesView bytes) { return {bytes.begin(), bytes.end()}; }
+
+/// Bytes that somebody damaged: one is another, a bit is, the end is missing, or something is in between.
+inline void change(Bytes& bytes, Choices& choices) {
+  const std::size_t at = bytes.empty() ? 0 : choices.number(2) % bytes.size();
+  const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+  switch (choices.below(4)) {
+    case 0:
+      if (!bytes.empty()) *place = static_cast<std::byte>(choices.byte());
+      return;
+    case 1:
+      if (!bytes.empty()) *place ^= static_cast<std::byte>(1U << choices.below(8));
+      return;
+    case 2: bytes.resize(at); return;
+    default: {
+      const BytesView more = choices.bytes(16);
+      bytes.insert(place, more.begin(), more.end());
+      return;
+    }
+  }
+}
+
+/// Where files are made quickly.
+inline std::filesystem::path memory_folder() {
+  std::error_code error;
+  return std::filesystem::is_directory("/dev/shm", error) ? "/dev/shm" : std::filesystem::temp_directory_path();
+}
 
 }  // namespace sw::fuzz
 

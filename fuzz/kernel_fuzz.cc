@@ -3,22 +3,13 @@
 
 // Paths and links: what we answer is what the kernel answers for a folder of the host's.
 
-#include <filesystem>
-
 #include "fuzz/fuzz.h"
 #include "wasi/kernel_comparison.h"
 
 namespace sw::fuzz {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int kStepsMax = 60;
-
-fs::path memory_folder() {
-  std::error_code error;
-  return fs::is_directory("/dev/shm", error) ? fs::path("/dev/shm") : fs::temp_directory_path();
-}
 
 }  // namespace
 

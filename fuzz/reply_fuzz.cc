@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 
+#include "engine/javascript/answers.h"
 #include "engine/javascript/text.h"
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/base/utf8.h"
@@ -42,6 +43,22 @@ void check_text(const std::string& text) {
   require(escaped.size() >= text.size(), "nothing of it is lost");
 }
 
+/// JavaScript's driver has forms of its own for the parts of an answer.
+void check_parts(const std::string& text) {
+  using namespace engine::javascript;
+  constexpr std::size_t kBytesMax = 100;
+  if (const auto stripped = parse_stripped(text); stripped.ok()) {
+    require(stripped->line >= 0 && text.ends_with(stripped->text), "TypeScript's answer is part of it");
+  }
+  if (const auto shown = parse_shown(text, kBytesMax); shown.ok()) {
+    require(shown->text.size() < kBytesMax && text.ends_with(shown->text),
+            "a value is part of it, within its limit");
+  }
+  if (const auto error = parse_error(text); error.ok()) {
+    require(!first_invalid_utf8(error->name) && !first_invalid_utf8(error->message), "errors are UTF-8");
+  }
+}
+
 }  // namespace
 
 SW_FUZZ(reply) {
@@ -63,6 +80,7 @@ SW_FUZZ(reply) {
   }
   check_json(text);
   check_text(std::string(text));
+  check_parts(std::string(text));
 }
 
 }  // namespace sw::fuzz

@@ -139,25 +139,6 @@ std::vector<Row> good_rows() {
   return rows;
 }
 
-void change(Row& row, Choices& choices) {
-  const std::size_t at = row.value.empty() ? 0 : choices.number(2) % row.value.size();
-  const auto place = row.value.begin() + static_cast<std::ptrdiff_t>(at);
-  switch (choices.below(4)) {
-    case 0:
-      if (!row.value.empty()) *place = static_cast<std::byte>(choices.byte());
-      return;
-    case 1:
-      if (!row.value.empty()) *place ^= static_cast<std::byte>(1U << choices.below(8));
-      return;
-    case 2: row.value.resize(at); return;
-    default: {
-      const BytesView more = choices.bytes(16);
-      row.value.insert(place, more.begin(), more.end());
-      return;
-    }
-  }
-}
-
 void restore(SnapshotStore& store, const std::string& name, const VersionInfo& version) {
   if (version.memory_bytes > (std::uint64_t{1} << 20U) || version.memory_bytes % kPageBytes != 0) return;
   const Bytes base = image();
@@ -200,7 +181,8 @@ SW_FUZZ(snapshots) {
   static const std::vector<Row> good = good_rows();
   std::vector<Row> rows = good;
   Choices choices(input);
-  for (int i = 0; i < kChangesMax && !choices.empty(); ++i) change(rows[choices.below(rows.size())], choices);
+  for (int i = 0; i < kChangesMax && !choices.empty(); ++i)
+    change(rows[choices.below(rows.size())].value, choices);
   for (Row& row : rows) make_sum_right(row, {});
   Store store(rows);
   use(store);

@@ -799,6 +799,25 @@ TEST_F(SandboxTest, ADamagedRecordIsSaidAndDestroyingStillWorks) {
   EXPECT_EQ(get("/").status, 200);
 }
 
+TEST_F(SandboxTest, AContextWhoseStoredIdIsNoTextIsDamage) {
+  create("PYTHON");
+  const auto rename = [](storage::Transaction& t) -> Result<void> {
+    std::string id;
+    Bytes row;
+    SW_CHECK_OK(t.scan({.table = 0x02, .from = {}, .to = {}}, storage::Order::kAscending,
+                       [&](std::string_view key, BytesView value) -> Result<storage::Scan> {
+                         id = key;
+                         row.assign(value.begin(), value.end());
+                         return storage::Scan::kStop;
+                       }));
+    SW_CHECK_OK(t.erase(0x02, id));
+    return t.put(0x02, "\xff", row);
+  };
+  ASSERT_TRUE(object->transact(rename).ok());
+  restart();
+  EXPECT_EQ(get("/contexts").refusal(), "502 INTERNAL_ERROR the id of a context is damaged");
+}
+
 TEST_F(SandboxTest, WhatAnEarlierVersionKeptOfMemoryIsDroppedAndFilesStay) {
   const storage::ObjectName old = object_name("old").value();
   auto before = storage->open(old, {}).value();
