@@ -22,9 +22,9 @@ constexpr std::size_t kContextIdBytesMax = 128;
 }  // namespace
 
 std::string iso_time(std::int64_t ms) {
+  const std::int64_t rest = (ms % 1000 + 1000) % 1000;
   const std::int64_t seconds = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds)),
-                     ms - seconds * 1000);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds)), rest);
 }
 
 Error refusal(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message), 0}; }

@@ -10,6 +10,7 @@
 namespace sw::runtime {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kNow = 1'700'000'000'123;
@@ -28,6 +29,8 @@ TEST(IsoTime, HasMillisecondsAndAZ) {
   EXPECT_EQ(iso_time(kNow), "2023-11-14T22:13:20.123Z");
   EXPECT_EQ(iso_time(0), "1970-01-01T00:00:00.000Z");
   EXPECT_EQ(iso_time(-1), "1969-12-31T23:59:59.999Z");
+  EXPECT_THAT(iso_time(INT64_MIN), EndsWith("16:47:04.192Z"));
+  EXPECT_THAT(iso_time(INT64_MAX), EndsWith("07:12:55.807Z"));
 }
 
 TEST(Errors, GoOutWithAllTheirFieldsAndComeBack) {
