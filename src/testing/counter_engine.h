@@ -132,7 +132,7 @@ class CounterEngine final : public engine::Engine {
       if (code == "random") return value(std::to_string(++random_));
       if (code == "env") return value(variable(request));
       if (code == "show") return value(place_.cwd);
-      if (code == "enter") place_.cwd = "/workspace/conformance";
+      if (code == "enter") enter("/workspace/conformance");
       if (code == "write") return write("content");
       if (code == "write and fail") {
         const bool writes = !faults_.writes_nothing_before_errors;
@@ -149,6 +149,11 @@ class CounterEngine final : public engine::Engine {
       if (!request.env.empty()) env_ = request.env.front().second;
       else if (!faults_.env_stays) env_.clear();
       return env_;
+    }
+
+    void enter(const std::string& folder) {
+      (void)workspace_->make_directory(folder, Depth::kAll, 0);
+      place_.cwd = folder;
     }
 
     engine::Outcome write(std::string_view content) {
