@@ -162,8 +162,9 @@ struct Interpreter {
   bool open() {
     server.reset();
     auto opened = interpreter::InterpreterServer::open(engine, stored.object(), pool, clock, {});
-    if (opened.ok()) server = *std::move(opened);
-    return opened.ok();
+    if (!opened.ok()) return false;
+    server = *std::move(opened);
+    return true;
   }
   std::string look() { return all_of(*server, {{.path = "/contexts"}, {.path = "/contexts/a/checkpoints"}}); }
 
