@@ -4,8 +4,12 @@
 // Sandboxes and Interpreters whose rows in the storage were changed. Whatever is asked of them is answered, and
 // what they make of their rows is the same each time they are read.
 
+#include <array>
+#include <numeric>
+
 #include "fuzz/fuzz.h"
 #include "fuzz/requests.h"
+#include "fuzz/rows.h"
 #include "interpreter/fake_engine.h"
 #include "runtime/interpreter_routes.h"
 #include "sandbox/fake_worker.h"
@@ -19,12 +23,6 @@ constexpr int kChangesMax = 10;
 constexpr int kRequestsMax = 6;
 constexpr storage::TableId kTables = 64;
 
-struct Row {
-  storage::TableId table = 0;
-  std::string key;
-  Bytes value;
-};
-
 /// An object of the storage, which somebody may change meanwhile.
 class Stored {
  public:
@@ -34,20 +32,9 @@ class Stored {
   storage::ObjectStorage& object() { return *object_; }
 
   std::vector<Row> rows() {
-    std::vector<Row> rows;
-    const auto read = object_->read([&](storage::Reader& reader) -> Result<void> {
-      rows.clear();
-      for (storage::TableId table = 0; table < kTables; ++table) {
-        SW_CHECK_OK(reader.scan({.table = table, .from = {}, .to = {}}, storage::Order::kAscending,
-                                [&](std::string_view key, BytesView value) -> Result<storage::Scan> {
-                                  rows.push_back({table, std::string(key), copy_of(value)});
-                                  return storage::Scan::kContinue;
-                                }));
-      }
-      return {};
-    });
-    require(read.ok(), "rows are read");
-    return rows;
+    std::array<storage::TableId, kTables> tables = {};
+    std::iota(tables.begin(), tables.end(), storage::TableId{0});
+    return rows_of(*object_, tables);
   }
 
   void put(const std::vector<Row>& rows, std::optional<storage::Time> alarm) {

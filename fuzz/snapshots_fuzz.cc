@@ -6,9 +6,11 @@
 
 #include <xxhash.h>
 
+#include <array>
 #include <map>
 
 #include "fuzz/fuzz.h"
+#include "fuzz/rows.h"
 #include "snapshot/catalog.h"
 #include "snapshot/compression.h"
 #include "snapshot/page.h"
@@ -27,12 +29,6 @@ constexpr std::size_t kPages = 6;
 constexpr std::size_t kHeadBytes = 12;  // of a pack: magic, version, checksum
 constexpr std::size_t kRowHeadBytes = 9;
 constexpr int kChangesMax = 20;
-
-struct Row {
-  storage::TableId table = 0;
-  std::string key;
-  Bytes value;
-};
 
 struct Store {
   explicit Store(const std::vector<Row>& rows) : storage(storage::open_memory_storage(disk)) {
@@ -118,20 +114,9 @@ std::vector<Row> good_rows() {
     if (step == 1) require(snapshots->add_checkpoint("c", "k", 9).ok(), "it keeps a checkpoint");
     if (step == 2) require(snapshots->fork("c", {}, "f", 10).ok(), "it forks");
   }
-  std::vector<Row> rows;
   const Options options;
   Compression compression;
-  const auto read = store.object->read([&](storage::Reader& reader) -> Result<void> {
-    for (const storage::TableId table : {options.contexts_table, options.packs_table}) {
-      SW_CHECK_OK(reader.scan({.table = table, .from = {}, .to = {}}, storage::Order::kAscending,
-                              [&](std::string_view key, BytesView value) -> Result<storage::Scan> {
-                                rows.push_back({table, std::string(key), copy_of(value)});
-                                return storage::Scan::kContinue;
-                              }));
-    }
-    return {};
-  });
-  require(read.ok(), "rows are read");
+  std::vector<Row> rows = rows_of(*store.object, std::array{options.contexts_table, options.packs_table});
   for (Row& row : rows) {
     if (row.table == options.packs_table) uncompress(row, compression);
     make_sum_right(row, options);
