@@ -30,7 +30,8 @@ const std::map<std::string, Programs>& programs() {
       {"javascript",
        {.set = "x = 1",
         .use = "x + 1",
-        .big = "big = new Uint8Array(100e6); for (let i = 0; i < big.length; i += 8) big[i] = i * 2654435761 >>> "
+        .big = "big = new Uint8Array(100e6); for (let i = 0; i < big.length; i += 8) big[i] = i * "
+               "2654435761 >>> "
                "24; 0",
         .use_big = "big[4096]"}},
       {"python",
@@ -44,7 +45,10 @@ const std::map<std::string, Programs>& programs() {
         .big = "$big = pack('V*', map { int(rand(2**32)) } 1 .. 1_000_000); $big x= 25; 0",
         .use_big = "ord(substr($big, 4096, 1))"}},
       {"ruby",
-       {.set = "x = 1", .use = "x + 1", .big = "big = Random.bytes(10**8); 0", .use_big = "big.getbyte(4096)"}},
+       {.set = "x = 1",
+        .use = "x + 1",
+        .big = "big = Random.bytes(10**8); 0",
+        .use_big = "big.getbyte(4096)"}},
   };
   return all;
 }
@@ -71,8 +75,8 @@ class Folder {
   fs::path path_;
 };
 
-std::shared_ptr<interpreter::InterpreterWorker> open_worker(const std::shared_ptr<engine::Engine>& engine,
-                                                            const Folder& folder) {
+std::shared_ptr<interpreter::InterpreterWorker> open_worker(
+    const std::shared_ptr<engine::Engine>& engine, const Folder& folder) {
   return must(interpreter::define_interpreter_runtime(engine, {.storage_folder = folder.path()}));
 }
 
@@ -108,7 +112,8 @@ double bytes_written() {
 }
 
 /// A small cell in a context that is in memory: answered once what it changed is on disk.
-void step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const Programs& code) {
+void step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+          const Programs& code) {
   const Folder folder;
   const auto worker = open_worker(engine, folder);
   create_context(*worker);
@@ -127,13 +132,15 @@ void step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine
   state.counters["file_bytes"] = (bytes_written() - before) / runs;
 }
 
-/// A context that is not in memory: two take turns where there is room for one. Each run is stored too.
+/// A context that is not in memory: two take turns where there is room for one. Each run is stored
+/// too.
 void restore_evicted(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
                      const Programs& code) {
   const Folder folder;
-  const auto pool = std::make_shared<interpreter::ResidencyPool>(interpreter::ResidencyLimits{.instances_max = 1});
-  const auto worker =
-      must(interpreter::define_interpreter_runtime(engine, {.storage_folder = folder.path(), .residency = pool}));
+  const auto pool = std::make_shared<interpreter::ResidencyPool>(
+      interpreter::ResidencyLimits{.instances_max = 1});
+  const auto worker = must(interpreter::define_interpreter_runtime(
+      engine, {.storage_folder = folder.path(), .residency = pool}));
   create_context(*worker);
   create_context(*worker, "d");
   for (const char* context : {"c", "d"}) run(*worker, code.set, context);
@@ -147,8 +154,8 @@ void restore_evicted(benchmark::State& state, const std::shared_ptr<engine::Engi
 }
 
 /// From opening the data folder to the first answer of a context in it.
-void restore(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const std::string& define,
-             const std::string& use) {
+void restore(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+             const std::string& define, const std::string& use) {
   const Folder folder;
   {
     const auto worker = open_worker(engine, folder);
@@ -157,7 +164,8 @@ void restore(benchmark::State& state, const std::shared_ptr<engine::Engine>& eng
   }
   for (auto _ : state) {
     auto worker = open_worker(engine, folder);
-    if (run(*worker, use).state != runtime::ContextState::kRestored) fail("the context was not restored");
+    if (run(*worker, use).state != runtime::ContextState::kRestored)
+      fail("the context was not restored");
     state.PauseTiming();  // closing is not part of it
     worker.reset();
     state.ResumeTiming();
@@ -165,7 +173,8 @@ void restore(benchmark::State& state, const std::shared_ptr<engine::Engine>& eng
 }
 
 /// Forks and deletes the fork.
-void fork(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const std::string& define) {
+void fork(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+          const std::string& define) {
   const Folder folder;
   const auto worker = open_worker(engine, folder);
   create_context(*worker);
@@ -193,7 +202,8 @@ void register_context_benchmarks(const std::shared_ptr<engine::Engine>& engine) 
   add("step/" + language, [=](benchmark::State& s) { step(s, engine, code); });
   add("restore/" + language, [=](benchmark::State& s) { restore_evicted(s, engine, code); });
   add("reopen/" + language, [=](benchmark::State& s) { restore(s, engine, code.set, code.use); });
-  add("reopen_100mb/" + language, [=](benchmark::State& s) { restore(s, engine, code.big, code.use_big); });
+  add("reopen_100mb/" + language,
+      [=](benchmark::State& s) { restore(s, engine, code.big, code.use_big); });
   add("fork/" + language, [=](benchmark::State& s) { fork(s, engine, code.set); });
   add("fork_100mb/" + language, [=](benchmark::State& s) { fork(s, engine, code.big); });
 }

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The snapshot store alone, with memories shaped like those of real guests: how many pages a small step (`x = 1`)
-// dirties and changes, and by how much, was counted over sessions of both languages. Names: README.md.
+// The snapshot store alone, with memories shaped like those of real guests: how many pages a small
+// step (`x = 1`) dirties and changes, and by how much, was counted over sessions of both languages.
+// Names: README.md.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -63,7 +64,8 @@ class Session {
  public:
   Session(const Shape& shape, Where where) : shape_(shape) {
     if (where == Where::kSqlite) {
-      folder_.emplace(must(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-bench-")));
+      folder_.emplace(
+          must(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-bench-")));
       storage_ = must(storage::open_sqlite_storage(folder_->path(), {}));
     } else {
       storage_ = storage::open_memory_storage(disk_);
@@ -83,7 +85,8 @@ class Session {
     for (const std::size_t page : pages_) {
       mark(page, 1);
       // What the session did before: in part of the page, for good.
-      fill(memory_, page * kPageBytes + kPageBytes / 2, page * kPageBytes + kPageBytes / 2 + shape.settled_bytes);
+      fill(memory_, page * kPageBytes + kPageBytes / 2,
+           page * kPageBytes + kPageBytes / 2 + shape.settled_bytes);
     }
     std::ranges::sort(ranges_, {}, &ByteRange::begin);
     for (int i = 0; i < 60; ++i) step();  // as after a while
@@ -92,11 +95,14 @@ class Session {
   SaveStats step() {
     for (std::size_t i = 0; i < shape_.changed_pages; ++i) {
       std::byte* const counters = memory_.data() + pages_[i] * kPageBytes + 8 * (pages_[i] % 100);
-      for (std::size_t j = 0; j < shape_.changed_bytes; ++j) counters[4 * j] = static_cast<std::byte>(random_());
+      for (std::size_t j = 0; j < shape_.changed_bytes; ++j)
+        counters[4 * j] = static_cast<std::byte>(random_());
     }
-    return must(store_->save(
-        *live_,
-        {.memory = memory_, .image = image_, .changed = ranges_, .host_tables = tables_, .time_ms = ++time_}));
+    return must(store_->save(*live_, {.memory = memory_,
+                                      .image = image_,
+                                      .changed = ranges_,
+                                      .host_tables = tables_,
+                                      .time_ms = ++time_}));
   }
 
   Restored restore(Bytes& memory) {
@@ -151,7 +157,8 @@ void restore(benchmark::State& state, const Shape& shape, Where where) {
     Bytes memory = session.fresh_memory();
     const auto begin = std::chrono::steady_clock::now();
     const Restored restored = session.restore(memory);
-    state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    state.SetIterationTime(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     packs = static_cast<double>(restored.packs_read);
   }
   state.counters["packs_read"] = packs;
@@ -166,10 +173,12 @@ void fork(benchmark::State& state, const Shape& shape, Where where) {
 void register_all() {
   for (const Shape& shape : {kJavaScript, kPython, kPython100}) {
     for (const Where where : {Where::kMemory, Where::kSqlite}) {
-      const std::string name = fmt::format("{}/{}", shape.name, where == Where::kMemory ? "memory" : "sqlite");
+      const std::string name =
+          fmt::format("{}/{}", shape.name, where == Where::kMemory ? "memory" : "sqlite");
       const auto add = [&](const char* what, auto function) {
-        return benchmark::RegisterBenchmark(fmt::format("snapshot/{}/{}", what, name).c_str(),
-                                            [=](benchmark::State& state) { function(state, shape, where); })
+        return benchmark::RegisterBenchmark(
+                   fmt::format("snapshot/{}/{}", what, name).c_str(),
+                   [=](benchmark::State& state) { function(state, shape, where); })
             ->Unit(benchmark::kMicrosecond);
       };
       add("save", save)->UseRealTime();

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Names and meaning: README.md beside this file. Native interpreters are run in turn with the guests, so that
-// ratios hold although the machine's speed drifts.
+// Names and meaning: README.md beside this file. Native interpreters are run in turn with the
+// guests, so that ratios hold although the machine's speed drifts.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -41,10 +41,15 @@ struct Native {
 
 const std::map<std::string, Native>& natives() {
   static const std::map<std::string, Native> all = {
-      {"javascript", {"node", {"-p", "process.execPath"}, {"-e", "1"}, {"-e", "console.log(1)"}, ".js"}},
+      {"javascript",
+       {"node", {"-p", "process.execPath"}, {"-e", "1"}, {"-e", "console.log(1)"}, ".js"}},
       {"perl", {"perl", {"-e", "print $^X"}, {"-e", "1"}, {"-e", "print 1"}, ".pl"}},
       {"python",
-       {"python3", {"-c", "import sys; print(sys.executable)"}, {"-c", "pass"}, {"-c", "print(1)"}, ".py"}},
+       {"python3",
+        {"-c", "import sys; print(sys.executable)"},
+        {"-c", "pass"},
+        {"-c", "print(1)"},
+        ".py"}},
       {"ruby", {"ruby", {"-e", "print RbConfig.ruby"}, {"-e", "1"}, {"-e", "puts 1"}, ".rb"}},
   };
   return all;
@@ -57,12 +62,13 @@ std::string run_process(const fs::path& program, const std::vector<std::string>&
                        process::std_in<process::null, process::std_out> out);
   std::string text(std::istreambuf_iterator<char>(out), {});
   child.wait();
-  if (child.exit_code() != 0) fail(fmt::format("{} ended with {}", program.native(), child.exit_code()));
+  if (child.exit_code() != 0)
+    fail(fmt::format("{} ended with {}", program.native(), child.exit_code()));
   return text;
 }
 
-/// The interpreter itself: what the search path names may be a script of a version manager, which takes longer
-/// than the interpreter's own start.
+/// The interpreter itself: what the search path names may be a script of a version manager, which
+/// takes longer than the interpreter's own start.
 fs::path find_interpreter(const Native& native) {
   const auto path = process::search_path(native.program);
   if (path.empty()) fail(native.program + " is not installed");
@@ -84,13 +90,15 @@ engine::RunRequest request_for(std::string code) {
   return request;
 }
 
-engine::Outcome run_in_sandbox(engine::Engine& engine, const engine::RunRequest& request, wasi::BufferSink& sink) {
+engine::Outcome run_in_sandbox(engine::Engine& engine, const engine::RunRequest& request,
+                               wasi::BufferSink& sink) {
   engine::Outcome outcome = must(engine.run(request, sink));
   if (outcome.error) fail(fmt::format("{}: {}", outcome.error->name, outcome.error->message));
   return outcome;
 }
 
-void fresh(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const std::string& code) {
+void fresh(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+           const std::string& code) {
   const engine::RunRequest request = request_for(code);
   wasi::BufferSink sink;
   for (int i = 0; i < 20; ++i) run_in_sandbox(*engine, request, sink);
@@ -116,11 +124,12 @@ void fresh_instance(benchmark::State& state, const std::shared_ptr<engine::Engin
 }
 
 /// What types cost: the program with them and the same one without, each a fresh run of its own.
-void typescript(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine, const fs::path& file) {
+void typescript(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+                const fs::path& file) {
   engine::RunRequest with_types = request_for(must(read_text_file(file)));
   with_types.file_name = file.filename().native();
-  engine::RunRequest strip =
-      request_for("console.log(require('module').stripTypeScriptTypes(fs.readFileSync(0, 'utf8')))");
+  engine::RunRequest strip = request_for(
+      "console.log(require('module').stripTypeScriptTypes(fs.readFileSync(0, 'utf8')))");
   strip.stdin_data = with_types.code;
   wasi::BufferSink printed;
   run_in_sandbox(*engine, strip, printed);
@@ -131,7 +140,9 @@ void typescript(benchmark::State& state, const std::shared_ptr<engine::Engine>& 
   double all_ms = 0;
   for (auto _ : state) {
     const auto milliseconds = [&](const engine::RunRequest& request) {
-      return std::chrono::duration<double, std::milli>(run_in_sandbox(*engine, request, sink).usage.cpu).count();
+      return std::chrono::duration<double, std::milli>(
+                 run_in_sandbox(*engine, request, sink).usage.cpu)
+          .count();
     };
     const double without = milliseconds(stripped);
     const double all = milliseconds(with_types);
@@ -144,7 +155,8 @@ void typescript(benchmark::State& state, const std::shared_ptr<engine::Engine>& 
   state.counters["without_ms"] = stripped_ms / runs;
 }
 
-void start_process(benchmark::State& state, const fs::path& program, const std::vector<std::string>& arguments) {
+void start_process(benchmark::State& state, const fs::path& program,
+                   const std::vector<std::string>& arguments) {
   for (auto _ : state) benchmark::DoNotOptimize(run_process(program, arguments));
 }
 
@@ -174,10 +186,12 @@ void guest_program(benchmark::State& state, const std::shared_ptr<engine::Engine
     run_in_sandbox(*engine, request, sink);
     const Measured in_guest = parse(sink.out);
     const Measured natively = parse(run_process(interpreter, {file.native()}));
-    if (in_guest.result != natively.result) fail(fmt::format("{}: guest and native differ", file.native()));
+    if (in_guest.result != natively.result)
+      fail(fmt::format("{}: guest and native differ", file.native()));
     if (has_jit)
       without_jit_ms +=
-          parse(run_process(interpreter, {"--jitless", "--no-expose-wasm", file.native()})).milliseconds;
+          parse(run_process(interpreter, {"--jitless", "--no-expose-wasm", file.native()}))
+              .milliseconds;
     guest_ms += in_guest.milliseconds;
     native_ms += natively.milliseconds;
     state.SetIterationTime(in_guest.milliseconds / 1e3);
@@ -199,10 +213,11 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
     fresh_instance(s, engine);
   })->Unit(benchmark::kMillisecond);
   if (language == "javascript") {
-    benchmark::RegisterBenchmark("typescript/50_lines",
-                                 [=](benchmark::State& s) {
-                                   typescript(s, engine, fs::path(SW_BENCH_PROGRAMS) / "typescript_50_lines.ts");
-                                 })
+    benchmark::RegisterBenchmark(
+        "typescript/50_lines",
+        [=](benchmark::State& s) {
+          typescript(s, engine, fs::path(SW_BENCH_PROGRAMS) / "typescript_50_lines.ts");
+        })
         ->Unit(benchmark::kMillisecond)
         ->UseManualTime();
   }
@@ -211,25 +226,30 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
       fresh(s, engine, "import pandas");
     })->Unit(benchmark::kMillisecond);
   }
-  benchmark::RegisterBenchmark(("native_start/" + language).c_str(),
-                               [=](benchmark::State& s) { start_process(s, interpreter, native.do_nothing); })
+  benchmark::RegisterBenchmark(
+      ("native_start/" + language).c_str(),
+      [=](benchmark::State& s) { start_process(s, interpreter, native.do_nothing); })
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
-  benchmark::RegisterBenchmark(("process/" + language).c_str(),
-                               [=](benchmark::State& s) {
-                                 start_process(s, own_program, {"run", "-l", language, "-c", native.print_one[1]});
-                               })
+  benchmark::RegisterBenchmark(
+      ("process/" + language).c_str(),
+      [=](benchmark::State& s) {
+        start_process(s, own_program, {"run", "-l", language, "-c", native.print_one[1]});
+      })
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
-  benchmark::RegisterBenchmark(("native_process/" + language).c_str(),
-                               [=](benchmark::State& s) { start_process(s, interpreter, native.print_one); })
+  benchmark::RegisterBenchmark(
+      ("native_process/" + language).c_str(),
+      [=](benchmark::State& s) { start_process(s, interpreter, native.print_one); })
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
   for (const char* name : {"fib", "loops", "dict", "string", "json", "sort", "regex"}) {
-    const fs::path file = fs::path(SW_BENCH_PROGRAMS) / fmt::format("run_{}{}", name, native.ending);
+    const fs::path file =
+        fs::path(SW_BENCH_PROGRAMS) / fmt::format("run_{}{}", name, native.ending);
     if (!fs::exists(file)) continue;
-    benchmark::RegisterBenchmark(fmt::format("guest/{}/{}", language, name).c_str(),
-                                 [=](benchmark::State& s) { guest_program(s, engine, interpreter, file); })
+    benchmark::RegisterBenchmark(
+        fmt::format("guest/{}/{}", language, name).c_str(),
+        [=](benchmark::State& s) { guest_program(s, engine, interpreter, file); })
         ->Unit(benchmark::kMillisecond)
         ->UseManualTime()
         ->Iterations(3);
@@ -240,8 +260,9 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
 void register_checked(const std::shared_ptr<engine::Engine>& engine) {
   const fs::path file = fs::path(SW_BENCH_PROGRAMS) / "run_fib.js";
   const fs::path interpreter = find_interpreter(natives().at("javascript"));
-  benchmark::RegisterBenchmark("guest_checked/javascript/fib",
-                               [=](benchmark::State& s) { guest_program(s, engine, interpreter, file); })
+  benchmark::RegisterBenchmark(
+      "guest_checked/javascript/fib",
+      [=](benchmark::State& s) { guest_program(s, engine, interpreter, file); })
       ->Unit(benchmark::kMillisecond)
       ->UseManualTime()
       ->Iterations(3);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the inputs that are kept in the repository: those that once led to a fault, and those that lead everywhere.
+// Runs the inputs that are kept in the repository: those that once led to a fault, and those that
+// lead everywhere.
 
 #include <filesystem>
 

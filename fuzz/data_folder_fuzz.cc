@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A data folder of which some files are damaged or missing. That is told, object by object: those whose files are
-// whole are as they were, also when the catalog of them is lost.
+// A data folder of which some files are damaged or missing. That is told, object by object: those
+// whose files are whole are as they were, also when the catalog of them is lost.
 
 #include <map>
 #include <set>
@@ -25,7 +25,9 @@ constexpr char kCatalog[] = "catalog.sqlite";
 ObjectName name_of(const std::string& id) { return {.class_name = "thing", .id = id}; }
 
 /// Grows by `row` steps; some rows take several pages.
-Bytes value_of(int row) { return Bytes(static_cast<std::size_t>(row * row * 20), static_cast<std::byte>(row)); }
+Bytes value_of(int row) {
+  return Bytes(static_cast<std::size_t>(row * row * 20), static_cast<std::byte>(row));
+}
 
 using Content = std::map<std::string, Bytes>;
 
@@ -45,7 +47,8 @@ Files good_files() {
     for (const char* id : kIds) {
       const auto object = storage->open(name_of(id), {}).value();
       const auto written = object->transact([](Transaction& transaction) -> Result<void> {
-        for (const auto& [key, value] : good_content()) SW_CHECK_OK(transaction.put(kTable, key, value));
+        for (const auto& [key, value] : good_content())
+          SW_CHECK_OK(transaction.put(kTable, key, value));
         return transaction.set_alarm(kAlarm);
       });
       require(written.ok(), "objects are made");
@@ -121,7 +124,8 @@ void use(Storage& storage, const std::string& id) {
 void check_whole(Storage& storage, const std::string& id) {
   const auto object = storage.open(name_of(id), {}).value();
   const auto content = content_of(*object);
-  require(content.ok(), "an object can be read whose file is whole", content.ok() ? "" : content.error().message);
+  require(content.ok(), "an object can be read whose file is whole",
+          content.ok() ? "" : content.error().message);
   require(*content == good_content(), "it is as it was");
   const auto found = storage.find(name_of(id));
   require(found.ok() && *found && (*found)->alarm == kAlarm, "so is its alarm");

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The artifact cache's record of digests. What the cache hands out is native code that will run, so it must be all
-// that the record says, and nothing else.
+// The artifact cache's record of digests. What the cache hands out is native code that will run, so
+// it must be all that the record says, and nothing else.
 
 #include <sys/stat.h>
 
@@ -27,7 +27,9 @@ const std::vector<std::string>& wanted() {
   return names;
 }
 
-void write(const fs::path& path, std::string_view text) { (void)write_file_atomically(path, as_bytes(text)); }
+void write(const fs::path& path, std::string_view text) {
+  (void)write_file_atomically(path, as_bytes(text));
+}
 
 /// The digest as a record has it, and everything after it up to the name.
 struct Line {
@@ -61,9 +63,11 @@ std::string identity_of(const fs::path& file) {
   struct stat info = {};
   require(::lstat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & 022) == 0,
           "it is a file that only its owner can change", file.native());
-  const auto ns = [](const timespec& time) { return std::to_string(time.tv_sec * 1'000'000'000 + time.tv_nsec); };
-  return std::to_string(info.st_ino) + " " + std::to_string(info.st_size) + " " + ns(info.st_mtim) + " " +
-         ns(info.st_ctim) + " ";
+  const auto ns = [](const timespec& time) {
+    return std::to_string(time.tv_sec * 1'000'000'000 + time.tv_nsec);
+  };
+  return std::to_string(info.st_ino) + " " + std::to_string(info.st_size) + " " + ns(info.st_mtim) +
+         " " + ns(info.st_ctim) + " ";
 }
 
 /// `record`: as it was when the folder was let through.
@@ -75,15 +79,19 @@ void check_let_through(const fs::path& folder, const std::multimap<std::string, 
     ++files;
     require(record.count(name) == 1, "each file has one line", name);
     const Line& line = record.find(name)->second;
-    require(line.identity == identity_of(entry.path()) || line.digest == sha256_file(entry.path()).value(),
+    require(line.identity == identity_of(entry.path()) ||
+                line.digest == sha256_file(entry.path()).value(),
             "a file has the digest or the identity that is recorded", name);
   }
   require(files == record.size(), "each line has a file");
-  for (const std::string& name : wanted()) require(record.contains(name), "what is asked for is there", name);
+  for (const std::string& name : wanted())
+    require(record.contains(name), "what is asked for is there", name);
 }
 
 /// A place in a text, its end included.
-std::size_t any_place(const std::string& text, Choices& choices) { return choices.number(2) % (text.size() + 1); }
+std::size_t any_place(const std::string& text, Choices& choices) {
+  return choices.number(2) % (text.size() + 1);
+}
 
 void change_record(std::string& text, Choices& choices) {
   const std::size_t at = any_place(text, choices);
@@ -100,10 +108,13 @@ void change_record(std::string& text, Choices& choices) {
     }
     case 4: {
       const std::size_t begin = text.rfind('\n', at);
-      if (begin != std::string::npos) text += text.substr(begin + 1, text.find('\n', begin + 1) - begin);
+      if (begin != std::string::npos)
+        text += text.substr(begin + 1, text.find('\n', begin + 1) - begin);
       return;
     }
-    default: text = "1\n" + sha256_hex(as_bytes("new")) + " 1 2 3 4 " + choices.text(8) + "\n" + text.substr(at);
+    default:
+      text = "1\n" + sha256_hex(as_bytes("new")) + " 1 2 3 4 " + choices.text(8) + "\n" +
+             text.substr(at);
   }
 }
 
@@ -116,7 +127,8 @@ void change_file(const fs::path& folder, Choices& choices) {
     case 1: write(file, "new"); return;
     case 2: write(file, "content of a"); return;
     case 3:
-      fs::permissions(file, static_cast<fs::perms>(choices.below(0777)) | fs::perms::owner_read, error);
+      fs::permissions(file, static_cast<fs::perms>(choices.below(0777)) | fs::perms::owner_read,
+                      error);
       return;
     case 4:
       fs::remove(file, error);
@@ -150,7 +162,8 @@ SW_FUZZ(digests) {
   } else {
     require(found.error().code == ErrorCode::kCorrupt, "damage is told", found.error().message);
     const auto again = cache.get("one", wanted(), make, engine::no_progress);
-    require(again.ok() && read_text_file(*again / "a").value() == "content of a", "it is made anew");
+    require(again.ok() && read_text_file(*again / "a").value() == "content of a",
+            "it is made anew");
   }
 }
 

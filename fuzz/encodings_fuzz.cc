@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Texts that users, guests and requests send: base64, UTF-8, percent-encoding, durations, sizes, names, paths.
+// Texts that users, guests and requests send: base64, UTF-8, percent-encoding, durations, sizes,
+// names, paths.
 
 #include <optional>
 
@@ -33,7 +34,8 @@ std::optional<std::size_t> reference_invalid_utf8(std::string_view text) {
       if ((byte(at + i) & 0xC0U) != 0x80U) return at;
       point = (point << 6U) | (byte(at + i) & 0x3FU);
     }
-    if (point < kLeast[length] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) return at;
+    if (point < kLeast[length] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
+      return at;
     at += length;
   }
   return std::nullopt;
@@ -50,7 +52,8 @@ void check_utf8(std::string_view text) {
 
 /// Six bits a digit. Nothing for what is no base64.
 std::optional<std::string> reference_base64(std::string_view text) {
-  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string bytes;
   std::uint32_t bits = 0;
   std::size_t digits = 0;
@@ -95,14 +98,15 @@ void check_units(std::string_view text) {
 
 void check_paths(const std::string& text) {
   const std::string path = wasi::FileSystem::normalize("/workspace", text);
-  require(path.front() == '/' && (path + "/").find("/../") == std::string::npos, "a normalized path is plain",
-          path);
+  require(path.front() == '/' && (path + "/").find("/../") == std::string::npos,
+          "a normalized path is plain", path);
   require(path.size() == 1 || (path.find("//") == std::string::npos && path.back() != '/'),
           "without more slashes");
   require(wasi::FileSystem::normalize("/", path) == path, "a normalized path stays as it is");
   const auto below = Workspace::normalize(text);
   if (!below.ok()) return;
-  require(*below == "/workspace" || below->starts_with("/workspace/"), "it does not lead out", *below);
+  require(*below == "/workspace" || below->starts_with("/workspace/"), "it does not lead out",
+          *below);
   require(Workspace::normalize(*below).value() == *below, "a workspace's path stays as it is");
 }
 
@@ -114,7 +118,8 @@ SW_FUZZ(encodings) {
   check_base64(input);
   check_units(text);
   check_paths(text);
-  require(runtime::percent_decoded(runtime::percent_encoded(text)) == text, "what is encoded is decoded again");
+  require(runtime::percent_decoded(runtime::percent_encoded(text)) == text,
+          "what is encoded is decoded again");
   (void)runtime::percent_decoded(text);
 }
 

@@ -19,8 +19,10 @@ void check_state_facts(std::string_view text) {
   if (!facts.ok()) return;
   const std::string saved = engine::to_json(*facts);
   const auto again = engine::parse_state_facts(saved);
-  require(again.ok() && engine::to_json(*again) == saved, "what was read is written and read again", saved);
-  require(facts->keepable() == facts->reason_not_keepable().empty(), "there is a reason for what is not kept");
+  require(again.ok() && engine::to_json(*again) == saved, "what was read is written and read again",
+          saved);
+  require(facts->keepable() == facts->reason_not_keepable().empty(),
+          "there is a reason for what is not kept");
 }
 
 /// The words of the facts are written, and nothing else.
@@ -35,13 +37,15 @@ void check_interrupt(const engine::BakeFacts& facts) {
   for (const char* name : {"eval_breaker", "async_exc"}) {
     const std::uint64_t at = facts.find(name)->second;
     if (at < bytes.size())
-      std::ranges::fill(bytes.subspan(at).first(std::min(bytes.size() - at, sizeof(std::uint32_t))), std::byte{0});
+      std::ranges::fill(bytes.subspan(at).first(std::min(bytes.size() - at, sizeof(std::uint32_t))),
+                        std::byte{0});
   }
   require(std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; }),
           "only the words are written");
   std::ranges::copy(asked, bytes.begin());
   const bool taken_back = interrupt->withdraw(memory).ok();
-  const bool clean = std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+  const bool clean =
+      std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
   require(!taken_back || clean, "a request is taken back");
 }
 

@@ -27,7 +27,8 @@ inline void require(bool holds, std::string_view what, std::string_view detail =
   std::abort();
 }
 
-/// Makes decisions of an input's bytes. When they are used up, every number is 0 and every text empty.
+/// Makes decisions of an input's bytes. When they are used up, every number is 0 and every text
+/// empty.
 class Choices {
  public:
   explicit Choices(BytesView bytes) : rest_(bytes) {}
@@ -71,7 +72,8 @@ class Choices {
 
 inline Bytes copy_of(BytesView bytes) { return {bytes.begin(), bytes.end()}; }
 
-/// Bytes that somebody damaged: one is another, a bit is, the end is missing, or something is in between.
+/// Bytes that somebody damaged: one is another, a bit is, the end is missing, or something is in
+/// between.
 inline void change(Bytes& bytes, Choices& choices) {
   const std::size_t at = bytes.empty() ? 0 : choices.number(2) % bytes.size();
   const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(at);
@@ -94,7 +96,8 @@ inline void change(Bytes& bytes, Choices& choices) {
 /// Where files are made quickly.
 inline std::filesystem::path memory_folder() {
   std::error_code error;
-  return std::filesystem::is_directory("/dev/shm", error) ? "/dev/shm" : std::filesystem::temp_directory_path();
+  return std::filesystem::is_directory("/dev/shm", error) ? "/dev/shm"
+                                                          : std::filesystem::temp_directory_path();
 }
 
 }  // namespace sw::fuzz
@@ -106,8 +109,8 @@ __attribute__((section("__libfuzzer_extra_counters"))) inline std::uint8_t extra
 
 namespace sw::fuzz {
 
-/// Tells the fuzzer that an input did something new where it cannot see it, in code that is not instrumented.
-/// Digits do not count: they are offsets and sizes.
+/// Tells the fuzzer that an input did something new where it cannot see it, in code that is not
+/// instrumented. Digits do not count: they are offsets and sizes.
 inline void note([[maybe_unused]] std::string_view what) {
 #ifdef SW_LIBFUZZER
   std::uint32_t hash = 0;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Folders of the host with any links: the kernel agrees where they lead, and what a run left in its tree is
-// written back without making a link that leads out.
+// Folders of the host with any links: the kernel agrees where they lead, and what a run left in its
+// tree is written back without making a link that leads out.
 
 #include <fcntl.h>
 
@@ -29,7 +29,8 @@ constexpr int kStepsMax = 20;
 std::string any_path(Choices& choices) {
   static constexpr const char* kNames[] = {"a", "b", "c"};
   std::string path = kNames[choices.below(3)];
-  for (std::size_t more = choices.below(3); more > 0; --more) path += std::string("/") + kNames[choices.below(3)];
+  for (std::size_t more = choices.below(3); more > 0; --more)
+    path += std::string("/") + kNames[choices.below(3)];
   return path;
 }
 
@@ -72,8 +73,8 @@ void check_links(const UniqueFd& folder) {
     std::size_t steps = kLinkSteps;
     const LinkModel::Way way = model.follow(link, steps);
     if (steps == 0) continue;
-    require((way.danger == LinkModel::Danger::kReal) == kernel_leaves(folder.get(), link), "the kernel agrees",
-            link);
+    require((way.danger == LinkModel::Danger::kReal) == kernel_leaves(folder.get(), link),
+            "the kernel agrees", link);
   }
 }
 
@@ -115,9 +116,12 @@ SW_FUZZ(host_folder) {
   }
   check_links(folder);
   std::size_t outside = 0;
-  for (const auto& entry : fs::directory_iterator(parent.path())) outside += entry.path().empty() ? 0U : 1U;
-  require(outside == 2 && read_text_file(parent.path() / "a").value() == "outside", "nothing changes outside");
-  if (!done.ok() || !done->refused.empty() || !done->left.empty() || !loaded->skipped().empty()) return;
+  for (const auto& entry : fs::directory_iterator(parent.path()))
+    outside += entry.path().empty() ? 0U : 1U;
+  require(outside == 2 && read_text_file(parent.path() / "a").value() == "outside",
+          "nothing changes outside");
+  if (!done.ok() || !done->refused.empty() || !done->left.empty() || !loaded->skipped().empty())
+    return;
   const auto again = HostFolder::load(path, {}, 1);
   require(again.ok(), "what was written is loaded");
   require(TreeState::of(*loaded->tree()).changes_to(TreeState::of(*again->tree())).empty(),

@@ -16,8 +16,10 @@ constexpr int kStepsMax = 60;
 SW_FUZZ(kernel) {
   const auto folder = TemporaryDirectory::create(memory_folder(), "sw-fuzz-").value();
   Choices choices(input);
-  wasi::KernelComparison comparison(folder.path(), [&](std::size_t count) { return choices.below(count); });
-  for (int i = 0; i < kStepsMax && !choices.empty() && comparison.difference().empty(); ++i) comparison.step();
+  wasi::KernelComparison comparison(folder.path(),
+                                    [&](std::size_t count) { return choices.below(count); });
+  for (int i = 0; i < kStepsMax && !choices.empty() && comparison.difference().empty(); ++i)
+    comparison.step();
   comparison.compare_trees();
   require(comparison.difference().empty(), "we answer as the kernel", comparison.difference());
 }

@@ -15,7 +15,8 @@ void check_package(const engine::Package& package) {
   require(package.registry == "source" || !package.archive.empty() || !package.files.empty() ||
               !package.sha256.empty(),
           "a package says what it is");
-  if (package.registry == "source") require(package.sha256.size() == 64, "a built package has a digest");
+  if (package.registry == "source")
+    require(package.sha256.size() == 64, "a built package has a digest");
 }
 
 }  // namespace
@@ -25,11 +26,13 @@ SW_FUZZ(manifest) {
   const engine::FindFile find_file = [](std::string_view name) {
     return name == "none" ? std::nullopt : std::optional(std::string(name));
   };
-  const engine::FindBuildFiles find_build_files = [](std::string_view name) -> std::vector<engine::DriverFile> {
+  const engine::FindBuildFiles find_build_files =
+      [](std::string_view name) -> std::vector<engine::DriverFile> {
     if (name == "none") return {};
     return {{.name = "build", .content = std::string(name)}};
   };
-  if (const auto manifest = engine::parse_manifest(text, find_file, find_build_files); manifest.ok()) {
+  if (const auto manifest = engine::parse_manifest(text, find_file, find_build_files);
+      manifest.ok()) {
     check_package(manifest->package);
     for (const engine::Package& library : manifest->libraries) {
       require(library.registry != "source", "a library is not built");

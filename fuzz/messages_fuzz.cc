@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The JSON that servers of the protocol read, and the records that they keep. What is read is written and read
-// again as the same.
+// The JSON that servers of the protocol read, and the records that they keep. What is read is
+// written and read again as the same.
 
 #include <boost/json.hpp>
 
@@ -50,7 +50,8 @@ void check_answers(const std::string& text, int status) {
   if (failed) return;
   if (const auto snapshot = runtime::parse_snapshot(value)) {
     const auto back = runtime::parse_snapshot(runtime::to_json(*snapshot));
-    require(back && runtime::to_json(*back) == runtime::to_json(*snapshot), "what is said of a snapshot");
+    require(back && runtime::to_json(*back) == runtime::to_json(*snapshot),
+            "what is said of a snapshot");
   }
 }
 
@@ -59,8 +60,10 @@ void check_requests(const std::string& text) {
   info.language = "javascript";
   info.limits.request_bytes = 2000;
   info.limits.code_bytes = 1000;
-  const runtime::Request request{
-      .method = "POST", .path = "/execute", .headers = {{"Content-Type", "application/json"}}, .body = text};
+  const runtime::Request request{.method = "POST",
+                                 .path = "/execute",
+                                 .headers = {{"Content-Type", "application/json"}},
+                                 .body = text};
   const auto read = interpreter::read_execution_request(request, info);
   if (read.ok()) {
     require(text.size() <= 2000 && read->code.size() <= 1000, "limits hold");
@@ -79,7 +82,8 @@ void check_names(const std::string& text) {
     require(snapshot::parse_pack_id(to_string(*id)) == id, "the id of a pack");
   }
   if (sandbox::check_sandbox_id(text).ok())
-    require(text.size() <= 63 && storage::check_name(*sandbox::object_name(text)).ok(), "a sandbox's id");
+    require(text.size() <= 63 && storage::check_name(*sandbox::object_name(text)).ok(),
+            "a sandbox's id");
   if (runtime::is_interpreter_key(text))
     require(runtime::percent_encoded(text) == text, "a key needs no encoding");
 }

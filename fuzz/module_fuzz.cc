@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The surgery on WebAssembly modules (third_party/wasmtime). The first byte says whether a module follows or its
-// text.
+// The surgery on WebAssembly modules (third_party/wasmtime). The first byte says whether a module
+// follows or its text.
 
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/wasm/engine.h"
@@ -75,8 +75,10 @@ constexpr const char* kImports[] = {
 
 std::string any_text(Choices& choices) {
   std::string text = "(module ";
-  for (std::size_t i = choices.below(3); i > 0; --i) text += kImports[choices.below(std::size(kImports))];
-  for (std::size_t i = choices.below(8); i > 0; --i) text += kParts[choices.below(std::size(kParts))];
+  for (std::size_t i = choices.below(3); i > 0; --i)
+    text += kImports[choices.below(std::size(kImports))];
+  for (std::size_t i = choices.below(8); i > 0; --i)
+    text += kParts[choices.below(std::size(kParts))];
   return text + ")";
 }
 
@@ -115,16 +117,19 @@ SW_FUZZ(module) {
   }
   note(prepared->facts.reason_not_keepable() + std::string(prepared->segments.size(), 's') +
        std::string(prepared->facts.mutable_globals, 'g'));
-  require(prepared->segments.empty() || !prepared->facts.passive_data, "data that code needs stays");
+  require(prepared->segments.empty() || !prepared->facts.passive_data,
+          "data that code needs stays");
   if (prepared->facts.mutable_globals == 0) {
     const auto again = prepare_module(prepared->wasm);
-    require(again.ok(), "what comes out is a valid module", again.ok() ? "" : again.error().message);
+    require(again.ok(), "what comes out is a valid module",
+            again.ok() ? "" : again.error().message);
     require(again->segments.empty() && again->wasm == prepared->wasm, "nothing is left to do");
   }
   // What Wasmtime cannot compile for a reason of its own cannot be compiled afterwards either.
   if (module.size() > kCompileBytesMax || !Module::compile(engine(), module).ok()) return;
   const auto compiled = Module::compile(engine(), prepared->wasm);
-  require(compiled.ok(), "what comes out can be compiled", compiled.ok() ? "" : compiled.error().message);
+  require(compiled.ok(), "what comes out can be compiled",
+          compiled.ok() ? "" : compiled.error().message);
 }
 
 }  // namespace sw::fuzz

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Snapshot packs. The checksum is made right, so that the fuzzer is not kept out by it: an input is what follows.
+// Snapshot packs. The checksum is made right, so that the fuzzer is not kept out by it: an input is
+// what follows.
 
 #include <xxhash.h>
 
@@ -21,14 +22,16 @@ Bytes sealed(BytesView body) {
   WireWriter out;
   out.bytes(as_bytes("SWP"));
   out.u8(kPackVersion);
-  out.u64(XXH3_64bits_withSeed(body.data(), body.size(), (std::uint64_t{kId.owner} << 32U) | kId.sequence));
+  out.u64(XXH3_64bits_withSeed(body.data(), body.size(),
+                               (std::uint64_t{kId.owner} << 32U) | kId.sequence));
   out.bytes(body);
   return out.take();
 }
 
 /// Everything but the differences, whose order a pack may choose.
 void require_same(const Pack& a, const Pack& b) {
-  require(a.entries.size() == b.entries.size() && a.nodes.size() == b.nodes.size(), "as many entries and nodes");
+  require(a.entries.size() == b.entries.size() && a.nodes.size() == b.nodes.size(),
+          "as many entries and nodes");
   for (std::size_t i = 0; i < a.entries.size(); ++i) {
     const Entry& one = a.entries[i];
     const Entry& other = b.entries[i];
@@ -53,7 +56,8 @@ void require_same(const Pack& a, const Pack& b) {
 
 void check_pages(const Pack& pack) {
   for (const Entry& entry : pack.entries) {
-    require(entry.offset + std::size_t{entry.size} <= pack.differences.size(), "an entry lies in the pack");
+    require(entry.offset + std::size_t{entry.size} <= pack.differences.size(),
+            "an entry lies in the pack");
     if (entry.whole) continue;
     Page page{};
     (void)apply_sparse(page, BytesView(pack.differences).subspan(entry.offset, entry.size));
@@ -76,7 +80,8 @@ SW_FUZZ(pack) {
   const auto again = decode_pack(kId, *written, PackPart::kAll, compression);
   require(again.ok(), "and read again");
   require_same(*pack, *again);
-  require(pack->differences == again->differences && pack->host_tables == again->host_tables, "with its bytes");
+  require(pack->differences == again->differences && pack->host_tables == again->host_tables,
+          "with its bytes");
 }
 
 }  // namespace sw::fuzz

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Archives that registries hand out, of which the files that a manifest names are taken. Whoever makes a package
-// makes the sums in it right.
+// Archives that registries hand out, of which the files that a manifest names are taken. Whoever
+// makes a package makes the sums in it right.
 
 #include <algorithm>
 
@@ -50,7 +50,8 @@ engine::Package any_package(Choices& choices) {
     package.members = {choices.coin() ? "*" : "package/l*"};
   }
   if (choices.coin() || package.archive.empty()) {
-    package.files = {{.member = "package/a", .name = kFile, .sha256 = sha256_hex(as_bytes("content\n"))}};
+    package.files = {
+        {.member = "package/a", .name = kFile, .sha256 = sha256_hex(as_bytes("content\n"))}};
   }
   return package;
 }
@@ -59,7 +60,8 @@ void check_library(const fs::path& file) {
   const auto bytes = read_file(file);
   require(bytes.ok(), "there is an archive");
   const auto archive = wasi::Archive::open(wasi::SharedBytes::own(copy_of(*bytes)));
-  require(archive.ok(), "what is packed can be opened", archive.ok() ? "" : archive.error().message);
+  require(archive.ok(), "what is packed can be opened",
+          archive.ok() ? "" : archive.error().message);
   require(!(*archive)->members().empty(), "there is something in it");
   for (const wasi::Archive::Member& member : (*archive)->members()) {
     const auto read = (*archive)->read(member);
@@ -95,7 +97,8 @@ SW_FUZZ(package) {
     return;
   }
   if (!package.files.empty())
-    require(sha256_file(folder / kFile).value() == package.files.front().sha256, "a file has its digest");
+    require(sha256_file(folder / kFile).value() == package.files.front().sha256,
+            "a file has its digest");
   if (!package.archive.empty()) check_library(folder / kLibrary);
 }
 

@@ -48,14 +48,16 @@ void check_parts(const std::string& text) {
   using namespace engine::javascript;
   constexpr std::size_t kBytesMax = 100;
   if (const auto stripped = parse_stripped(text); stripped.ok()) {
-    require(stripped->line >= 0 && text.ends_with(stripped->text), "TypeScript's answer is part of it");
+    require(stripped->line >= 0 && text.ends_with(stripped->text),
+            "TypeScript's answer is part of it");
   }
   if (const auto shown = parse_shown(text, kBytesMax); shown.ok()) {
     require(shown->text.size() < kBytesMax && text.ends_with(shown->text),
             "a value is part of it, within its limit");
   }
   if (const auto error = parse_error(text); error.ok()) {
-    require(!first_invalid_utf8(error->name) && !first_invalid_utf8(error->message), "errors are UTF-8");
+    require(!first_invalid_utf8(error->name) && !first_invalid_utf8(error->message),
+            "errors are UTF-8");
   }
 }
 
@@ -70,7 +72,8 @@ SW_FUZZ(reply) {
       if (reply->value->kind == engine::Value::Kind::kJson)
         require(parses(reply->value->text), "a JSON value is JSON");
     }
-    if (reply->exit_code) require(*reply->exit_code >= 0 && *reply->exit_code <= 255, "a status is a byte");
+    if (reply->exit_code)
+      require(*reply->exit_code >= 0 && *reply->exit_code <= 255, "a status is a byte");
     if (reply->error) {
       require(!first_invalid_utf8(reply->error->name) && !first_invalid_utf8(reply->error->message),
               "errors are UTF-8");

@@ -26,8 +26,8 @@ inline std::string any_id(Choices& choices) {
 inline std::string any_path(Choices& choices) {
   static constexpr const char* kPaths[] = {"/",      "/contexts", "/execute", "/env",
                                            "/files", "/files",    "/files",   "/execute"};
-  static constexpr const char* kOfContext[] = {"",  "/fork", "/undo", "/restore", "/checkpoints", "/checkpoints/",
-                                               "/", "/x"};
+  static constexpr const char* kOfContext[] = {
+      "", "/fork", "/undo", "/restore", "/checkpoints", "/checkpoints/", "/", "/x"};
   const std::size_t which = choices.below(18);
   if (which < std::size(kPaths)) return kPaths[which];
   if (which == 17) return "/" + choices.text(30);
@@ -38,9 +38,10 @@ inline std::string any_path(Choices& choices) {
 }
 
 inline std::string file_body(Choices& choices) {
-  static constexpr const char* kOps[] = {"read", "write", "mkdir", "delete", "rename", "move", "list", "exists"};
-  static constexpr const char* kPaths[] = {"/workspace/a",   "a", "b/c", "/workspace", "b", "../x", ".",
-                                           "/workspace/b/.."};
+  static constexpr const char* kOps[] = {"read",   "write", "mkdir", "delete",
+                                         "rename", "move",  "list",  "exists"};
+  static constexpr const char* kPaths[] = {
+      "/workspace/a", "a", "b/c", "/workspace", "b", "../x", ".", "/workspace/b/.."};
   json::object body{{"op", kOps[choices.below(std::size(kOps))]},
                     {"path", kPaths[choices.below(std::size(kPaths))]},
                     {"newPath", kPaths[choices.below(std::size(kPaths))]},
@@ -109,12 +110,15 @@ inline void run_cell(interpreter::InterpreterServer& server, Workspace& files, C
 }
 
 /// Whatever happened, a request is answered with an object, and an error has a code.
-inline json::object check_answered(const runtime::Request& request, const runtime::Response& response) {
+inline json::object check_answered(const runtime::Request& request,
+                                   const runtime::Response& response) {
   json::error_code failed;
   const json::value value = json::parse(response.body, failed);
-  const std::string what = request.method + " " + request.path + " " + request.body + " -> " + response.body;
+  const std::string what =
+      request.method + " " + request.path + " " + request.body + " -> " + response.body;
   require(!failed && value.is_object(), "it is answered with an object:", what);
-  if (response.status >= 400) require(value.as_object().contains("code"), "an error has a code:", what);
+  if (response.status >= 400)
+    require(value.as_object().contains("code"), "an error has a code:", what);
   return value.as_object();
 }
 

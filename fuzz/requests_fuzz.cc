@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Requests to a sandbox and to an Interpreter, over storage in memory and with engines that are not there. Every
-// one is answered, with JSON, and none of them is the host's fault.
+// Requests to a sandbox and to an Interpreter, over storage in memory and with engines that are not
+// there. Every one is answered, with JSON, and none of them is the host's fault.
 
 #include "fuzz/fuzz.h"
 #include "fuzz/requests.h"
@@ -21,17 +21,20 @@ void check(const runtime::Request& request, const runtime::Response& response) {
   const json::object answer = check_answered(request, response);
   // The protocol has 500 for errors of files that have no code of their own.
   const bool of_files = answer.contains("code") && answer.at("code") == "FILESYSTEM_ERROR";
-  require((response.status >= 200 && response.status < 500) || of_files, "it is not the host's fault:",
+  require((response.status >= 200 && response.status < 500) || of_files,
+          "it is not the host's fault:",
           request.method + " " + request.path + " " + request.body + " -> " + response.body);
 }
 
 void ask_sandbox(Choices& choices) {
   storage::MemoryDisk disk;
   const auto storage = storage::open_memory_storage(disk);
-  const auto object = storage->open(sandbox::object_name("demo").value(), sandbox::Sandbox::schema()).value();
+  const auto object =
+      storage->open(sandbox::object_name("demo").value(), sandbox::Sandbox::schema()).value();
   object::ManualClock clock(kStart);
-  const runtime::Bindings bindings{{"JAVASCRIPT", std::make_shared<sandbox::FakeWorker>("javascript")},
-                                   {"RUBY", std::make_shared<sandbox::FakeWorker>("ruby", false)}};
+  const runtime::Bindings bindings{
+      {"JAVASCRIPT", std::make_shared<sandbox::FakeWorker>("javascript")},
+      {"RUBY", std::make_shared<sandbox::FakeWorker>("ruby", false)}};
   std::optional<sandbox::Sandbox> one;
   one.emplace(*object, bindings, clock, sandbox::SandboxOptions{});
   for (int i = 0; i < kRequestsMax && !choices.empty(); ++i) {

@@ -80,14 +80,18 @@ engine::Outcome any_outcome(Choices& choices) {
   engine::Outcome outcome;
   outcome.ending = static_cast<engine::Ending>(choices.below(8));
   if (choices.coin()) outcome.exit_code = static_cast<std::int32_t>(choices.number(4));
-  outcome.usage.wall = std::chrono::nanoseconds(static_cast<std::int64_t>(choices.any_number() >> 8U));
-  outcome.usage.cpu = std::chrono::nanoseconds(static_cast<std::int64_t>(choices.any_number() >> 8U));
+  outcome.usage.wall =
+      std::chrono::nanoseconds(static_cast<std::int64_t>(choices.any_number() >> 8U));
+  outcome.usage.cpu =
+      std::chrono::nanoseconds(static_cast<std::int64_t>(choices.any_number() >> 8U));
   outcome.usage.memory_bytes = choices.any_number();
   outcome.usage.output_truncated = choices.coin();
   if (choices.coin()) {
     outcome.error = engine::GuestError{.name = choices.text(40), .message = choices.text(40)};
-    for (std::size_t i = choices.below(3); i > 0; --i) outcome.error->traceback.push_back(choices.text(40));
-    if (choices.coin()) outcome.error->line_number = static_cast<std::int64_t>(choices.any_number());
+    for (std::size_t i = choices.below(3); i > 0; --i)
+      outcome.error->traceback.push_back(choices.text(40));
+    if (choices.coin())
+      outcome.error->line_number = static_cast<std::int64_t>(choices.any_number());
   }
   return outcome;
 }
@@ -116,7 +120,8 @@ SW_FUZZ(result_json) {
   const std::string err = choices.text(60);
   engine::RunRequest request;
   request.code = choices.text(60);
-  request.limits.cpu_max = std::chrono::nanoseconds(static_cast<std::int64_t>(choices.any_number() >> 8U));
+  request.limits.cpu_max =
+      std::chrono::nanoseconds(static_cast<std::int64_t>(choices.any_number() >> 8U));
   engine::EngineInfo info;
   info.language = "fuzz";
   // The value comes as it comes from a driver.

@@ -19,7 +19,8 @@ struct Row {
 };
 
 /// All rows of the tables.
-inline std::vector<Row> rows_of(storage::ObjectStorage& object, std::span<const storage::TableId> tables) {
+inline std::vector<Row> rows_of(storage::ObjectStorage& object,
+                                std::span<const storage::TableId> tables) {
   std::vector<Row> rows;
   const auto read = object.read([&](storage::Reader& reader) -> Result<void> {
     rows.clear();

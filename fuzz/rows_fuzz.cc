@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Sandboxes and Interpreters whose rows in the storage were changed. Whatever is asked of them is answered, and
-// what they make of their rows is the same each time they are read.
+// Sandboxes and Interpreters whose rows in the storage were changed. Whatever is asked of them is
+// answered, and what they make of their rows is the same each time they are read.
 
 #include <array>
 #include <numeric>
@@ -27,7 +27,8 @@ constexpr storage::TableId kTables = 64;
 class Stored {
  public:
   Stored(const storage::ObjectName& name, const storage::Schema& schema)
-      : storage_(storage::open_memory_storage(disk_)), object_(storage_->open(name, schema).value()) {}
+      : storage_(storage::open_memory_storage(disk_)),
+        object_(storage_->open(name, schema).value()) {}
 
   storage::ObjectStorage& object() { return *object_; }
 
@@ -56,9 +57,22 @@ class Stored {
 
 /// Of a row that is JSON, one value is another.
 void change_json(Bytes& row, Choices& choices) {
-  static const json::value kValues[] = {
-      nullptr, true, 0,       -1,    INT64_MAX,      INT64_MIN, UINT64_MAX, 1e308,
-      0.5,     "",   "../..", "a/b", "/workspace/a", "\xff",    {1, 2},     json::object{{"a", "b"}}};
+  static const json::value kValues[] = {nullptr,
+                                        true,
+                                        0,
+                                        -1,
+                                        INT64_MAX,
+                                        INT64_MIN,
+                                        UINT64_MAX,
+                                        1e308,
+                                        0.5,
+                                        "",
+                                        "../..",
+                                        "a/b",
+                                        "/workspace/a",
+                                        "\xff",
+                                        {1, 2},
+                                        json::object{{"a", "b"}}};
   json::error_code failed;
   json::value value = json::parse(as_text(row), failed);
   if (failed || !value.is_object() || value.as_object().empty()) return;
@@ -78,7 +92,8 @@ void put_changed(Stored& stored, std::vector<Row> rows, Choices& choices) {
       case 0: row.value.clear(); break;
       case 1: rows.push_back({row.table, choices.text(12) + "x", row.value}); break;
       case 2:
-        alarm = storage::Time(std::chrono::milliseconds(static_cast<std::int64_t>(choices.any_number())));
+        alarm = storage::Time(
+            std::chrono::milliseconds(static_cast<std::int64_t>(choices.any_number())));
         break;
       case 3: change(row.value, choices); break;
       default: change_json(row.value, choices);
@@ -94,7 +109,9 @@ runtime::Request post(std::string path, std::string body) {
           .body = std::move(body)};
 }
 
-runtime::Response ask(sandbox::Sandbox& one, const runtime::Request& request) { return one.fetch(request); }
+runtime::Response ask(sandbox::Sandbox& one, const runtime::Request& request) {
+  return one.fetch(request);
+}
 runtime::Response ask(interpreter::InterpreterServer& one, const runtime::Request& request) {
   return runtime::serve_interpreter(one, request, one.now_ms());
 }
@@ -114,16 +131,19 @@ std::string all_of(Server& server, std::initializer_list<runtime::Request> quest
 void use_sandbox(Choices& choices) {
   Stored stored(sandbox::object_name("demo").value(), sandbox::Sandbox::schema());
   object::ManualClock clock(kStart);
-  const runtime::Bindings bindings{{"JAVASCRIPT", std::make_shared<sandbox::FakeWorker>("javascript")}};
-  const auto open = [&](auto& one) { one.emplace(stored.object(), bindings, clock, sandbox::SandboxOptions{}); };
+  const runtime::Bindings bindings{
+      {"JAVASCRIPT", std::make_shared<sandbox::FakeWorker>("javascript")}};
+  const auto open = [&](auto& one) {
+    one.emplace(stored.object(), bindings, clock, sandbox::SandboxOptions{});
+  };
   std::optional<sandbox::Sandbox> one;
   open(one);
-  all_of(*one,
-         {post("/env", R"({"envVars":{"A":"1"}})"), post("/contexts", R"({"binding":"JAVASCRIPT","id":"a"})"),
-          post("/files", R"({"op":"write","path":"a","content":"text"})"),
-          post("/files", R"({"op":"mkdir","path":"b/c","recursive":true})"),
-          post("/files", R"({"op":"write","path":"b/d","content":"more"})"),
-          post("/execute", R"({"contextId":"a","code":"1"})")});
+  all_of(*one, {post("/env", R"({"envVars":{"A":"1"}})"),
+                post("/contexts", R"({"binding":"JAVASCRIPT","id":"a"})"),
+                post("/files", R"({"op":"write","path":"a","content":"text"})"),
+                post("/files", R"({"op":"mkdir","path":"b/c","recursive":true})"),
+                post("/files", R"({"op":"write","path":"b/d","content":"more"})"),
+                post("/execute", R"({"contextId":"a","code":"1"})")});
   put_changed(stored, stored.rows(), choices);
   const auto look = [&] {
     open(one);
@@ -153,7 +173,9 @@ struct Interpreter {
     server = *std::move(opened);
     return true;
   }
-  std::string look() { return all_of(*server, {{.path = "/contexts"}, {.path = "/contexts/a/checkpoints"}}); }
+  std::string look() {
+    return all_of(*server, {{.path = "/contexts"}, {.path = "/contexts/a/checkpoints"}});
+  }
 
   Stored stored{{.class_name = "interpreter_fake", .id = "key"}, {}};
   object::ManualClock clock{kStart};
@@ -168,7 +190,8 @@ std::vector<Row> interpreter_rows() {
   require(one.open(), "it is opened");
   all_of(*one.server, {post("/contexts", R"({"id":"a"})")});
   wasi::BufferSink output;
-  for (const char* code : {R"({"op":"inc"})", R"({"op":"write","path":"/workspace/a","content":"new"})"}) {
+  for (const char* code :
+       {R"({"op":"inc"})", R"({"op":"write","path":"/workspace/a","content":"new"})"}) {
     runtime::ExecuteArgs args;
     args.context_id = "a";
     args.code = code;

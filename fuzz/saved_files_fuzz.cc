@@ -55,7 +55,8 @@ void restore_descriptors(Host& host, BytesView blob) {
   if (!host.table.deserialize(blob, host.files).ok()) return;
   host.check();
   const Bytes saved = host.table.serialize(host.files).value();
-  require(host.table.deserialize(saved, host.files).ok(), "what was read is written and read again");
+  require(host.table.deserialize(saved, host.files).ok(),
+          "what was read is written and read again");
   require(host.table.serialize(host.files).value() == saved, "as it was");
   std::size_t open = 0;
   for (std::uint32_t fd = 0; fd < 1U << 20U && open < host.table.open_count(); ++fd)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A store of snapshots whose rows were changed by somebody who makes the checksums right. Whatever is asked of it
-// is answered, and what it says is restored has the digest it was saved with.
+// A store of snapshots whose rows were changed by somebody who makes the checksums right. Whatever
+// is asked of it is answered, and what it says is restored has the digest it was saved with.
 
 #include <xxhash.h>
 
@@ -54,7 +54,8 @@ Bytes image() {
 void unpack_section(WireReader& in, WireWriter& out, Compression& compression) {
   const auto size = in.number<std::size_t>();
   const BytesView stored = in.bytes(in.count(SIZE_MAX));
-  const Bytes plain = stored.size() == size ? copy_of(stored) : compression.decompress(stored, size).value();
+  const Bytes plain =
+      stored.size() == size ? copy_of(stored) : compression.decompress(stored, size).value();
   out.varint(plain.size());
   out.varint(plain.size());
   out.bytes(plain);
@@ -88,7 +89,8 @@ void make_sum_right(Row& row, const Options& options) {
                                       : 0;
   const BytesView body = BytesView(row.value).subspan(head);
   const std::uint64_t sum = XXH3_64bits_withSeed(body.data(), body.size(), seed);
-  for (std::size_t i = 0; i < 8; ++i) row.value[head - 8 + i] = static_cast<std::byte>(sum >> (8 * i));
+  for (std::size_t i = 0; i < 8; ++i)
+    row.value[head - 8 + i] = static_cast<std::byte>(sum >> (8 * i));
 }
 
 /// Two contexts, one forked from the other, with some history and a checkpoint.
@@ -104,19 +106,21 @@ std::vector<Row> good_rows() {
     for (std::size_t i = 0; i < 600; ++i)
       memory[(i * 37 + static_cast<std::size_t>(step) * 5000) % memory.size()] ^= std::byte{1};
     memory[3 * kPageBytes + static_cast<std::size_t>(step)] = std::byte{7};
-    require(
-        snapshots
-            ->save(
-                live,
-                {.memory = memory, .image = base, .changed = all, .host_tables = as_bytes("t"), .time_ms = step})
-            .ok(),
-        "it saves");
+    require(snapshots
+                ->save(live, {.memory = memory,
+                              .image = base,
+                              .changed = all,
+                              .host_tables = as_bytes("t"),
+                              .time_ms = step})
+                .ok(),
+            "it saves");
     if (step == 1) require(snapshots->add_checkpoint("c", "k", 9).ok(), "it keeps a checkpoint");
     if (step == 2) require(snapshots->fork("c", {}, "f", 10).ok(), "it forks");
   }
   const Options options;
   Compression compression;
-  std::vector<Row> rows = rows_of(*store.object, std::array{options.contexts_table, options.packs_table});
+  std::vector<Row> rows =
+      rows_of(*store.object, std::array{options.contexts_table, options.packs_table});
   for (Row& row : rows) {
     if (row.table == options.packs_table) uncompress(row, compression);
     make_sum_right(row, options);
@@ -125,7 +129,8 @@ std::vector<Row> good_rows() {
 }
 
 void restore(SnapshotStore& store, const std::string& name, const VersionInfo& version) {
-  if (version.memory_bytes > (std::uint64_t{1} << 20U) || version.memory_bytes % kPageBytes != 0) return;
+  if (version.memory_bytes > (std::uint64_t{1} << 20U) || version.memory_bytes % kPageBytes != 0)
+    return;
   const Bytes base = image();
   Bytes memory = base;
   memory.resize(std::max<std::size_t>(memory.size(), version.memory_bytes));
@@ -133,8 +138,9 @@ void restore(SnapshotStore& store, const std::string& name, const VersionInfo& v
   if (!restored.ok()) return;
   const std::vector<ByteRange> all = {{0, memory.size()}};
   memory[0] ^= std::byte{1};
-  (void)store.save(restored->live,
-                   {.memory = memory, .image = base, .changed = all, .host_tables = {}, .time_ms = 3});
+  (void)store.save(
+      restored->live,
+      {.memory = memory, .image = base, .changed = all, .host_tables = {}, .time_ms = 3});
 }
 
 /// Everything that can be asked of a store, without looking at the answers.
@@ -149,7 +155,8 @@ void use(Store& rows) {
       for (const VersionInfo& version : *versions) restore(**store, name, version);
     }
     const auto checkpoints = (*store)->checkpoints(name);
-    if (checkpoints.ok() && !checkpoints->empty()) (void)(*store)->rewind(name, checkpoints->front().version, 4);
+    if (checkpoints.ok() && !checkpoints->empty())
+      (void)(*store)->rewind(name, checkpoints->front().version, 4);
     (void)(*store)->undo(name, 1, 5);
     (void)(*store)->add_checkpoint(name, "new", 6);
     (void)(*store)->fork(name, {}, name + "2", 7);

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A guest that calls any of WASI's functions with anything, over a memory of its own. Host memory stays untouched
-// (AddressSanitizer watches the edges), limits hold, and the trees are in order.
+// A guest that calls any of WASI's functions with anything, over a memory of its own. Host memory
+// stays untouched (AddressSanitizer watches the edges), limits hold, and the trees are in order.
 
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/base/cancellation.h"
@@ -27,8 +27,9 @@ constexpr wasi::TreeLimits kLimits{
     .file_bytes_max = 3000, .tree_bytes_max = 8000, .entries_max = 30, .depth_max = 5};
 
 template <class R, class... A, std::size_t... I>
-Result<Errno> call_with(R (*function)(Wasi&, const MemoryView&, A...), Wasi& wasi, const MemoryView& memory,
-                        const std::uint64_t* arguments, std::index_sequence<I...> /*numbers*/) {
+Result<Errno> call_with(R (*function)(Wasi&, const MemoryView&, A...), Wasi& wasi,
+                        const MemoryView& memory, const std::uint64_t* arguments,
+                        std::index_sequence<I...> /*numbers*/) {
   return function(wasi, memory, static_cast<A>(arguments[I])...);
 }
 
@@ -99,7 +100,8 @@ constexpr Function kFunctions[] = {SW_CALL(args_get),
                                    SW_CALL(sock_shutdown)};
 #undef SW_CALL
 
-/// Mostly what makes sense somewhere: descriptors, small flags, addresses of paths and buffers, lengths of names.
+/// Mostly what makes sense somewhere: descriptors, small flags, addresses of paths and buffers,
+/// lengths of names.
 std::uint64_t argument(Choices& choices) {
   switch (choices.below(10)) {
     case 0: return choices.below(24);
@@ -116,7 +118,9 @@ std::uint64_t argument(Choices& choices) {
 }
 
 struct Guest {
-  Guest() : wasi(wasi::standard_layout().build(), clocks, {.tmp_limits = kLimits}), memory(kMemoryBytes) {
+  Guest()
+      : wasi(wasi::standard_layout().build(), clocks, {.tmp_limits = kLimits}),
+        memory(kMemoryBytes) {
     cancellation = Cancellation::create().value();
     wasi::RunOptions run;
     run.args = {"prog", "a"};
@@ -138,9 +142,12 @@ struct Guest {
   }
   void put_paths() {
     static constexpr const char* kTexts[] = {
-        "workspace/a", "workspace/b/", "tmp/x",    ".",          "..",       "dev/null",    "a",         "b",
-        "workspace",   "a/../b",       "tmp/x/y",  "tmp/x/../y", "dev/zero", "workspace/b", "c",         "/",
-        "tmp",         "tmp/l",        "../tmp/x", "l",          "l/..",     "dev/stdin",   "dev/stdout"};
+        "workspace/a", "workspace/b/", "tmp/x",     ".",
+        "..",          "dev/null",     "a",         "b",
+        "workspace",   "a/../b",       "tmp/x/y",   "tmp/x/../y",
+        "dev/zero",    "workspace/b",  "c",         "/",
+        "tmp",         "tmp/l",        "../tmp/x",  "l",
+        "l/..",        "dev/stdin",    "dev/stdout"};
     for (std::uint32_t i = 0; i < std::size(kTexts); ++i) put(kPaths + 16 * i, as_bytes(kTexts[i]));
   }
   MemoryView view() { return MemoryView(memory); }

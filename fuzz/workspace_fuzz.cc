@@ -36,7 +36,9 @@ std::string path(Choices& choices) {
   return which < std::size(kPaths) ? kPaths[which] : "/workspace/" + choices.text(300);
 }
 
-wasi::SharedBytes content(Choices& choices) { return wasi::SharedBytes::own(copy_of(choices.bytes(20))); }
+wasi::SharedBytes content(Choices& choices) {
+  return wasi::SharedBytes::own(copy_of(choices.bytes(20)));
+}
 
 /// What a run or a host does.
 void act(Workspace& files, Choices& choices) {
@@ -44,7 +46,9 @@ void act(Workspace& files, Choices& choices) {
   switch (choices.below(6)) {
     case 0: (void)files.write(one, choices.text(20), FileEncoding::kUtf8, 7'000'000); return;
     case 1: (void)files.make_directory(one, choices.coin() ? Depth::kAll : Depth::kOne, 7); return;
-    case 2: (void)files.remove(one, choices.coin() ? Depth::kAll : Depth::kOne, IfMissing::kFail, 7); return;
+    case 2:
+      (void)files.remove(one, choices.coin() ? Depth::kAll : Depth::kOne, IfMissing::kFail, 7);
+      return;
     case 3: (void)files.rename(one, path(choices), 7); return;
     case 4: (void)files.list(one, Depth::kAll); return;
     default: (void)files.read(one, FileEncoding::kUtf8); return;
@@ -55,7 +59,8 @@ WorkspaceDiff any_diff(Choices& choices) {
   WorkspaceDiff diff;
   for (std::size_t i = choices.below(4); i > 0; --i) diff.dirs.push_back(path(choices));
   for (std::size_t i = choices.below(4); i > 0; --i) {
-    diff.files.push_back({path(choices), content(choices), static_cast<std::int64_t>(choices.any_number())});
+    diff.files.push_back(
+        {path(choices), content(choices), static_cast<std::int64_t>(choices.any_number())});
   }
   for (std::size_t i = choices.below(3); i > 0; --i) diff.deleted.push_back(path(choices));
   for (std::size_t i = choices.below(3); i > 0; --i) diff.links[path(choices)] = choices.text(30);
@@ -67,7 +72,8 @@ WorkspaceManifest any_manifest(Choices& choices) {
   for (std::size_t i = choices.below(4); i > 0; --i) manifest.dirs.push_back(path(choices));
   for (std::size_t i = choices.below(4); i > 0; --i)
     manifest.files[path(choices)] = content_hash(choices.bytes(3));
-  for (std::size_t i = choices.below(3); i > 0; --i) manifest.links[path(choices)] = choices.text(30);
+  for (std::size_t i = choices.below(3); i > 0; --i)
+    manifest.links[path(choices)] = choices.text(30);
   return manifest;
 }
 
@@ -80,7 +86,8 @@ void check(const Workspace& files) {
   require(fault.empty(), "the tree is in order:", fault);
 }
 
-std::vector<WorkspaceFile> contents_of(const Workspace& files, const std::vector<std::string>& paths) {
+std::vector<WorkspaceFile> contents_of(const Workspace& files,
+                                       const std::vector<std::string>& paths) {
   std::vector<WorkspaceFile> found;
   for (const std::string& one : paths) {
     if (auto file = files.read_bytes(one); file.ok()) found.push_back(*std::move(file));
@@ -103,8 +110,10 @@ void check_mirror(Workspace& files, Choices& choices) {
           "the mirror is like it");
   const wasi::TreeState before = files.remember();
   for (int i = 0; i < 5; ++i) act(files, choices);
-  require(mirror.apply_diff(files.changes_since(before), 5).ok(), "a difference of ours can be applied");
-  require(mirror.manifest().files == files.manifest().files && mirror.manifest().dirs == files.manifest().dirs &&
+  require(mirror.apply_diff(files.changes_since(before), 5).ok(),
+          "a difference of ours can be applied");
+  require(mirror.manifest().files == files.manifest().files &&
+              mirror.manifest().dirs == files.manifest().dirs &&
               mirror.manifest().links == files.manifest().links,
           "the mirror is like it again");
   check(mirror);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every function that the host gives to the languages, beside those of WASI (src/wasi/largest_calls_test.cc), with
-// the largest arguments that programs can give it: a run that is to end ends soon, and what the host takes for it
-// stays within the run's memory.
+// Every function that the host gives to the languages, beside those of WASI
+// (src/wasi/largest_calls_test.cc), with the largest arguments that programs can give it: a run
+// that is to end ends soon, and what the host takes for it stays within the run's memory.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -28,11 +28,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30;
-// Beside what counts against the guest's limit: blocks for input and output, the answer's head, the session
-// itself.
+// Beside what counts against the guest's limit: blocks for input and output, the answer's head, the
+// session itself.
 constexpr std::uint64_t kHostBytesMax = std::uint64_t{64} << 20;
-// From the limit to the end. The watchdog looks every few milliseconds, but on a busy machine it may have to wait.
-// What cannot be stopped takes several times as long.
+// From the limit to the end. The watchdog looks every few milliseconds, but on a busy machine it
+// may have to wait. What cannot be stopped takes several times as long.
 constexpr std::chrono::nanoseconds kCpuMax = 10ms;
 constexpr std::chrono::nanoseconds kCpuPastLimitMax = 1s;
 
@@ -115,10 +115,10 @@ const std::vector<Case>& javascript_cases() {
       {"rename", kText, "fs.renameSync(text, text)"},
       {"link", kText, "fs.linkSync(text, text)"},
       {"symlink", kText, "fs.symlinkSync(text, text)"},
-      {"truncate", "fs.writeFileSync('/workspace/g', 'x')", "fs.truncateSync('/workspace/g', 268435456)",
-       kFileBytes},
-      {"ftruncate", "var open = fs.openSync('/workspace/g', 'w'); 0", "fs.ftruncateSync(open, 268435456)",
-       kFileBytes},
+      {"truncate", "fs.writeFileSync('/workspace/g', 'x')",
+       "fs.truncateSync('/workspace/g', 268435456)", kFileBytes},
+      {"ftruncate", "var open = fs.openSync('/workspace/g', 'w'); 0",
+       "fs.ftruncateSync(open, 268435456)", kFileBytes},
       {"utimes", kText, "fs.utimesSync(text, 1, 1)"},
       {"env.host_call", "", "console.log(1)"},
       {"env.host_interrupt", "", "for (;;) {}"},
@@ -182,13 +182,15 @@ class HostCalls : public ::testing::TestWithParam<std::string> {
       outcome = *std::move(ran);
     });
     EXPECT_LT(outcome.usage.cpu, kCpuMax + kCpuPastLimitMax) << ending_name(outcome.ending);
-    EXPECT_LT(outcome.usage.memory_bytes + host_bytes, kMemoryBytes + kHostBytesMax + one.file_bytes);
+    EXPECT_LT(outcome.usage.memory_bytes + host_bytes,
+              kMemoryBytes + kHostBytesMax + one.file_bytes);
     EXPECT_NE(ending_name(outcome.ending), ending_name(Ending::kCrashed)) << outcome.error->message;
   }
 
   std::unique_ptr<Machine> machine_ = Machine::create().value();
   std::shared_ptr<EmbeddedEngine> engine_ =
-      EmbeddedEngine::load(machine_->environment(), find_language(GetParam()).value(), no_progress).value();
+      EmbeddedEngine::load(machine_->environment(), find_language(GetParam()).value(), no_progress)
+          .value();
 };
 
 TEST_P(HostCalls, EachFunctionHasItsCases) {
@@ -196,11 +198,12 @@ TEST_P(HostCalls, EachFunctionHasItsCases) {
   const auto language = find_language(GetParam()).value();
   const wasm::Linker linker = make_linker(machine_->environment(), *language).value();
   for (const auto& definition : linker.definitions()) {
-    if (definition.module != "wasi_snapshot_preview1") given.insert(definition.module + "." + definition.name);
+    if (definition.module != "wasi_snapshot_preview1")
+      given.insert(definition.module + "." + definition.name);
   }
   if (GetParam() == "javascript") {
-    for (const auto part :
-         {javascript::run_functions(), javascript::value_functions(), javascript::file_functions()}) {
+    for (const auto part : {javascript::run_functions(), javascript::value_functions(),
+                            javascript::file_functions()}) {
       for (const auto& entry : part) given.emplace(entry.name);
     }
   }
@@ -216,7 +219,8 @@ TEST_P(HostCalls, EndSoonAfterTheLimitAndStayWithinTheMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, HostCalls, ::testing::Values("javascript", "perl", "python", "ruby"),
+INSTANTIATE_TEST_SUITE_P(Languages, HostCalls,
+                         ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

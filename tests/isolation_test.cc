@@ -31,11 +31,12 @@ const std::map<std::string, std::vector<std::string>>& bad_endings() {
        {"import os; os._exit(3)", "raise SystemExit(2)", "1/0", "x = bytearray(300 << 20); 1",
         "import sys; sys.stdout.close()"}},
       {"javascript",
-       {"process.exit(3)", "throw null", "null.x", "Promise.reject(new Error('x'))", "function f() { f() } f()",
-        "new Uint8Array(100e6).fill(1).length"}},
+       {"process.exit(3)", "throw null", "null.x", "Promise.reject(new Error('x'))",
+        "function f() { f() } f()", "new Uint8Array(100e6).fill(1).length"}},
       {"perl",
-       {"exit 3", "die { code => 1 }", "1 / 0", "my $x = 'x' x (300 << 20); 1", "close STDOUT; undef *STDERR",
-        "kill TERM => $$", "if (", "END { print 'end' } 1", "use Socket;"}},
+       {"exit 3", "die { code => 1 }", "1 / 0", "my $x = 'x' x (300 << 20); 1",
+        "close STDOUT; undef *STDERR", "kill TERM => $$", "if (", "END { print 'end' } 1",
+        "use Socket;"}},
       {"ruby",
        {"exit!(3)", "raise SystemExit", "1/0", "x = 'x' * (300 << 20); 1", "$stdout.close",
         "def f = [1].each { f }; f", "Fiber.new { exit 2 }.resume"}},
@@ -51,14 +52,16 @@ struct Held {
 
   static Held now() {
     const auto count = [](const char* folder) {
-      return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+      return std::distance(std::filesystem::directory_iterator(folder),
+                           std::filesystem::directory_iterator());
     };
     std::ifstream statm("/proc/self/statm");
     long pages = 0;
     long resident = 0;
     statm >> pages >> resident;
-    return {
-        .descriptors = count("/proc/self/fd"), .threads = count("/proc/self/task"), .resident_mb = resident / 256};
+    return {.descriptors = count("/proc/self/fd"),
+            .threads = count("/proc/self/task"),
+            .resident_mb = resident / 256};
   }
 };
 
@@ -83,12 +86,14 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
       request.code = trace_probe(GetParam());
       const auto outcome = engine->run(request, sink);
       ASSERT_TRUE(outcome.ok()) << outcome.error().message;
-      ASSERT_TRUE(outcome->value) << (outcome->error ? outcome->error->message : "no value") << " in run " << i;
+      ASSERT_TRUE(outcome->value) << (outcome->error ? outcome->error->message : "no value")
+                                  << " in run " << i;
       ASSERT_EQ(outcome->value->text, "'clean'") << "in run " << i;
       ASSERT_EQ(sink.out, "unfinished");
       kept += outcome->usage.pages_written != 0 ? 1U : 0U;
     }
-    // Most of these runs leave the instance in a state in which it is kept; that is the case to be tested.
+    // Most of these runs leave the instance in a state in which it is kept; that is the case to be
+    // tested.
     EXPECT_GT(kept, 800u);
     const Held late = Held::now();
     EXPECT_LE(late.descriptors, early.descriptors + 2);
@@ -98,7 +103,8 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
   ASSERT_TRUE(ran.ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, Isolation, ::testing::Values("javascript", "perl", "python", "ruby"),
+INSTANTIATE_TEST_SUITE_P(Languages, Isolation,
+                         ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 // --- runs that end badly
@@ -123,13 +129,16 @@ const std::map<std::string, BadRuns>& bad_runs() {
   using namespace std::chrono_literals;
   static const std::map<std::string, BadRuns> all = {
       {"javascript",
-       {.runs = {{"process.exit(3)", Ending::kExited},
-                 {"let all = []; for (;;) all.push(new Uint8Array(1e6))", Ending::kMemoryLimit},
-                 // The engine has no way to trap but the host's: the next touch of the memory is one.
-                 {"const a = new Float64Array(1e5).map(Math.sin); for (;;) a.toSorted()", Ending::kTimeLimit, 1ms},
-                 {"setTimeout(() => process.exit(7), 0); await new Promise(() => {})", Ending::kExited},
-                 {"let s = 'x'; for (;;) s = [s, s].join('y')", Ending::kMemoryLimit},
-                 {"for (;;) try { for (;;); } catch {} finally { continue }", Ending::kTimeLimit, 1ms}},
+       {.runs =
+            {{"process.exit(3)", Ending::kExited},
+             {"let all = []; for (;;) all.push(new Uint8Array(1e6))", Ending::kMemoryLimit},
+             // The engine has no way to trap but the host's: the next touch of the memory is
+             // one.
+             {"const a = new Float64Array(1e5).map(Math.sin); for (;;) a.toSorted()",
+              Ending::kTimeLimit, 1ms},
+             {"setTimeout(() => process.exit(7), 0); await new Promise(() => {})", Ending::kExited},
+             {"let s = 'x'; for (;;) s = [s, s].join('y')", Ending::kMemoryLimit},
+             {"for (;;) try { for (;;); } catch {} finally { continue }", Ending::kTimeLimit, 1ms}},
         .count = "globalThis.n = (globalThis.n ?? 0) + 1; `${n}`",
         .memory_bytes_max = std::uint64_t{16} << 20}},
       {"perl",
@@ -145,7 +154,8 @@ const std::map<std::string, BadRuns>& bad_runs() {
        {.runs = {{"import os; os.abort()", Ending::kExited},
                  {"import os; os._exit(3)", Ending::kExited},
                  {"kept = []\nwhile True: kept.append(bytes(1_000_000))", Ending::kMemoryLimit},
-                 {"x = iter([])\nfor _ in range(400_000): x = map(int, x)\ndel x", Ending::kCrashed},
+                 {"x = iter([])\nfor _ in range(400_000): x = map(int, x)\ndel x",
+                  Ending::kCrashed},
                  {"raise SystemExit(4)", Ending::kExited},
                  {"sum(range(10**10))", Ending::kTimeLimit, 1ms}},
         .count = "n = globals().get('n', 0) + 1; str(n)",
@@ -158,8 +168,8 @@ const std::map<std::string, BadRuns>& bad_runs() {
                  {"begin; loop { }; ensure; loop { }; end", Ending::kTimeLimit, 1ms},
                  {"exit! 4", Ending::kExited},
                  {"Integer.sqrt(10 ** 2_000_000)", Ending::kTimeLimit, 1ms}},
-        .count =
-            "$n = $n.to_i + 1; text = Object.new; text.define_singleton_method(:inspect) { \"'#{$n}'\" }; text",
+        .count = "$n = $n.to_i + 1; text = Object.new; text.define_singleton_method(:inspect) { "
+                 "\"'#{$n}'\" }; text",
         .memory_bytes_max = std::uint64_t{64} << 20}},
   };
   return all;
@@ -172,7 +182,8 @@ class BadRunsTest : public ::testing::TestWithParam<std::string> {
     wasi::BufferSink sink;
     RunRequest request;
     request.code = code;
-    const auto outcome = session != nullptr ? session->execute(request, sink) : engine_->run(request, sink);
+    const auto outcome =
+        session != nullptr ? session->execute(request, sink) : engine_->run(request, sink);
     ASSERT_TRUE(outcome.ok()) << outcome.error().message;
     ASSERT_TRUE(outcome->value) << (outcome->error ? outcome->error->message : "no value");
     ASSERT_EQ(outcome->value->text, value);
@@ -196,7 +207,8 @@ class BadRunsTest : public ::testing::TestWithParam<std::string> {
   const BadRuns& bad_ = bad_runs().at(GetParam());
   std::unique_ptr<Machine> machine_ = Machine::create().value();
   std::shared_ptr<EmbeddedEngine> engine_ =
-      EmbeddedEngine::load(machine_->environment(), find_language(GetParam()).value(), no_progress).value();
+      EmbeddedEngine::load(machine_->environment(), find_language(GetParam()).value(), no_progress)
+          .value();
 };
 
 TEST_P(BadRunsTest, FiveHundredOfThemAffectNeitherTheRunsBetweenNorASessionBeside) {
@@ -215,7 +227,8 @@ TEST_P(BadRunsTest, FiveHundredOfThemAffectNeitherTheRunsBetweenNorASessionBesid
   ASSERT_TRUE(ran.ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, BadRunsTest, ::testing::Values("javascript", "perl", "python", "ruby"),
+INSTANTIATE_TEST_SUITE_P(Languages, BadRunsTest,
+                         ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

@@ -21,9 +21,11 @@ namespace sw::engine {
 namespace {
 
 struct Programs {
-  std::string define;                                    ///< run before saving
-  std::vector<std::pair<std::string, std::string>> use;  ///< after restoring: code and the value's text
-  std::string random;                                    ///< a value that must differ in every restored copy
+  std::string define;  ///< run before saving
+  /// After restoring: code and the value's text
+  std::vector<std::pair<std::string, std::string>> use;
+  /// A value that must differ in every restored copy
+  std::string random;
 };
 
 const std::map<std::string, Programs>& programs() {
@@ -47,15 +49,16 @@ db = sqlite3.connect(':memory:'); db.execute('create table t(a)'); db.execute('i
 pattern = re.compile('a+')
 t0, m0 = time.time(), time.monotonic()
 big_bytes = bytearray(40 << 20); big_bytes[-1] = 9)",
-        .use = {{"inc(1)", "42"},
-                {"str(box.v)", "'[1, 2]'"},
-                {"next(gen), next(it), closure(1)", "(4, 2, 11)"},
-                {"int(big[-1]), int(big[5]), int(frame.a.sum())", "(7, 5, 3)"},
-                {"db.execute('select a from t').fetchone(), pattern.match('aab').end()", "((5,), 2)"},
-                {"len(big_bytes), big_bytes[-1], big_bytes[12345]", "(41943040, 9, 0)"},
-                {"time.monotonic() >= m0, time.time() >= t0", "(True, True)"},
-                {"f.write('two\\n'); f.flush(); open('/workspace/log.txt').read()", "'one\\ntwo\\n'"},
-                {"more = bytearray(8 << 20); del big_bytes; len(bytearray(60 << 20))", "62914560"}},
+        .use =
+            {{"inc(1)", "42"},
+             {"str(box.v)", "'[1, 2]'"},
+             {"next(gen), next(it), closure(1)", "(4, 2, 11)"},
+             {"int(big[-1]), int(big[5]), int(frame.a.sum())", "(7, 5, 3)"},
+             {"db.execute('select a from t').fetchone(), pattern.match('aab').end()", "((5,), 2)"},
+             {"len(big_bytes), big_bytes[-1], big_bytes[12345]", "(41943040, 9, 0)"},
+             {"time.monotonic() >= m0, time.time() >= t0", "(True, True)"},
+             {"f.write('two\\n'); f.flush(); open('/workspace/log.txt').read()", "'one\\ntwo\\n'"},
+             {"more = bytearray(8 << 20); del big_bytes; len(bytearray(60 << 20))", "62914560"}},
         .random = "import random, uuid, secrets, numpy as np\n"
                   "str((random.random(), uuid.uuid4(), secrets.token_hex(4), np.random.rand(), "
                   "np.random.default_rng().random()))"}},
@@ -79,9 +82,12 @@ const t0 = Date.now(), p0 = performance.now(); undefined)",
                 {"[big.at(-1), big.length, map.get('k').size].join()", "'7,1000000,1'"},
                 {"finish('yes'); await 0; later", "'yes'"},
                 {"performance.now() >= p0 && Date.now() >= t0", "true"},
-                {"fs.writeSync(descriptor, 'two\\n'); fs.readFileSync('/workspace/log.txt', 'utf8').length", "8"},
+                {"fs.writeSync(descriptor, 'two\\n'); fs.readFileSync('/workspace/log.txt', "
+                 "'utf8').length",
+                 "8"},
                 {"new Uint8Array(20e6).length", "20000000"}},
-        .random = "`${Math.random()} ${crypto.randomUUID()} ${crypto.getRandomValues(new Uint32Array(2))}`"}},
+        .random = "`${Math.random()} ${crypto.randomUUID()} ${crypto.getRandomValues(new "
+                  "Uint32Array(2))}`"}},
       {"perl",
        {.define = R"(
 use List::Util 'sum'; use Time::HiRes ();
@@ -103,7 +109,8 @@ undef)",
                 {"$tied", "ABC"},
                 {"$text =~ $pattern; $1 . pos($text)", "aa2"},
                 {"sum(@big) . ',' . length($bytes) . substr($bytes, -1)", "20000100000,4194304z"},
-                {"print $log \"two\\n\"; close $log; open $log, '<', '/workspace/log.txt'; join '', <$log>",
+                {"print $log \"two\\n\"; close $log; open $log, '<', '/workspace/log.txt'; join "
+                 "'', <$log>",
                  "one\ntwo\n"},
                 {"Time::HiRes::time() >= $t0 ? 'later' : 'before'", "later"},
                 {"my $more = 'y' x (8 << 20); undef $bytes; length('w' x (60 << 20))", "62914560"}},
@@ -137,7 +144,8 @@ nil)",
                 {"Time.now >= t0 && Process.clock_gettime(Process::CLOCK_MONOTONIC) >= m0", "true"},
                 {"f.write(\"two\\n\"); File.read('/workspace/log.txt')", "\"one\\ntwo\\n\""},
                 {"more = 'z' * (8 << 20); bytes = nil; ('w' * (60 << 20)).size", "62914560"}},
-        .random = "[rand, Random.rand(10**9), SecureRandom.uuid, [*1..1000].shuffle.first(5)].inspect"}},
+        .random =
+            "[rand, Random.rand(10**9), SecureRandom.uuid, [*1..1000].shuffle.first(5)].inspect"}},
   };
   return all;
 }
@@ -185,7 +193,9 @@ class Restore : public ::testing::TestWithParam<std::string> {
       std::make_shared<Workspace>(wasi::TreeLimits{}, machine_->clocks().realtime_ns());
   const Programs& code_ = programs().at(GetParam());
 
-  std::unique_ptr<SessionInstance> boot() { return engine_->boot({.workspace = workspace_}).value(); }
+  std::unique_ptr<SessionInstance> boot() {
+    return engine_->boot({.workspace = workspace_}).value();
+  }
   std::unique_ptr<SessionInstance> restore(const Saved& saved) {
     SavedSource source(saved);
     return engine_->restore({.workspace = workspace_}, source).value();
@@ -203,7 +213,9 @@ class Restore : public ::testing::TestWithParam<std::string> {
     return outcome->value ? outcome->value->text : "";
   }
 
-  void on_guest_thread(const std::function<void()>& body) { ASSERT_TRUE(engine_->on_guest_thread(body).ok()); }
+  void on_guest_thread(const std::function<void()>& body) {
+    ASSERT_TRUE(engine_->on_guest_thread(body).ok());
+  }
 };
 
 TEST_P(Restore, EverythingGoesOnInAnotherInstance) {
@@ -245,7 +257,8 @@ TEST_P(Restore, ADamagedHostStateIsAnError) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, Restore, ::testing::Values("javascript", "perl", "python", "ruby"),
+INSTANTIATE_TEST_SUITE_P(Languages, Restore,
+                         ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

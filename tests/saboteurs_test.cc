@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A driver needs nothing that a program can use up or replace; saboteurs/README.md has the form of the tables.
+// A driver needs nothing that a program can use up or replace; saboteurs/README.md has the form of
+// the tables.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -39,7 +40,9 @@ struct Saboteur {
   bool ends = false;
 };
 
-void PrintTo(const Saboteur& saboteur, std::ostream* out) { *out << saboteur.language << ' ' << saboteur.name; }
+void PrintTo(const Saboteur& saboteur, std::ostream* out) {
+  *out << saboteur.language << ' ' << saboteur.name;
+}
 
 struct Probes {
   std::string print;  ///< prints "out" and has the value 42
@@ -52,10 +55,14 @@ struct Probes {
 const std::map<std::string, Probes>& probes() {
   static const std::map<std::string, Probes> all = {
       {"python",
-       {"print('out'); 6 * 7", R"({"a": [1, "x"]})", "\n1 / 0", "ZeroDivisionError", "while True: pass"}},
+       {"print('out'); 6 * 7", R"({"a": [1, "x"]})", "\n1 / 0", "ZeroDivisionError",
+        "while True: pass"}},
       {"perl",
-       {"print qq(out\\n); 6 * 7", R"({ a => [1, 'x'] })", "\ndie qq(broken\\n)", "PerlError", "1 while 1"}},
-      {"ruby", {"puts 'out'; 6 * 7", R"({ a: [1, "x"] })", "\n1 / 0", "ZeroDivisionError", "nil while true"}}};
+       {"print qq(out\\n); 6 * 7", R"({ a => [1, 'x'] })", "\ndie qq(broken\\n)", "PerlError",
+        "1 while 1"}},
+      {"ruby",
+       {"puts 'out'; 6 * 7", R"({ a: [1, "x"] })", "\n1 / 0", "ZeroDivisionError",
+        "nil while true"}}};
   return all;
 }
 
@@ -117,7 +124,9 @@ struct Engines {
   EmbeddedEngine& of(const std::string& language) {
     auto& engine = engines[language];
     if (!engine) {
-      engine = EmbeddedEngine::load(machine->environment(), find_language(language).value(), no_progress).value();
+      engine =
+          EmbeddedEngine::load(machine->environment(), find_language(language).value(), no_progress)
+              .value();
     }
     return *engine;
   }
@@ -137,7 +146,8 @@ class Sabotage : public ::testing::TestWithParam<Saboteur> {
     RunRequest request;
     request.code = code;
     request.limits = limits;
-    if (GetParam().memory_bytes_max != 0) request.limits.memory_bytes_max = GetParam().memory_bytes_max;
+    if (GetParam().memory_bytes_max != 0)
+      request.limits.memory_bytes_max = GetParam().memory_bytes_max;
     auto outcome = session_->execute(request, sink_);
     if (outcome.ok()) return *std::move(outcome);
     ADD_FAILURE() << code << ": " << outcome.error().message;
@@ -147,9 +157,10 @@ class Sabotage : public ::testing::TestWithParam<Saboteur> {
   /// The cell went well, or `may_fail` and it has an error of its own.
   bool is_good(const Outcome& outcome, bool may_fail) {
     if (!outcome.error) return true;
-    const bool is_own = outcome.ending == Ending::kGuestError || outcome.ending == Ending::kMemoryLimit;
-    EXPECT_TRUE(may_fail && is_own) << ending_name(outcome.ending) << ", " << outcome.error->name << ": "
-                                    << outcome.error->message;
+    const bool is_own =
+        outcome.ending == Ending::kGuestError || outcome.ending == Ending::kMemoryLimit;
+    EXPECT_TRUE(may_fail && is_own) << ending_name(outcome.ending) << ", " << outcome.error->name
+                                    << ": " << outcome.error->message;
     return false;
   }
 
@@ -187,8 +198,10 @@ TEST_P(Sabotage, DoesNotStopTheCellsAfterIt) {
   const auto ran = engine.on_guest_thread([&] {
     session_ = engine.start_session().value();
     const Outcome sabotage = run(GetParam().code);
-    const std::string told = sabotage.error ? sabotage.error->name + ": " + sabotage.error->message : "";
-    SCOPED_TRACE(fmt::format("the saboteur's own ending: {} {}", ending_name(sabotage.ending), told));
+    const std::string told =
+        sabotage.error ? sabotage.error->name + ": " + sabotage.error->message : "";
+    SCOPED_TRACE(
+        fmt::format("the saboteur's own ending: {} {}", ending_name(sabotage.ending), told));
     if (GetParam().ends && session_->invalid()) session_ = engine.start_session().value();
     ASSERT_FALSE(session_->invalid());
     expect_right_answers(GetParam().odd);

@@ -54,8 +54,8 @@ const std::map<std::string, Programs>& programs() {
         .sleep = "select undef, undef, undef, 0.3; 7",
         .swallow = "while (1) { eval { 1 while 1 } }"}},
       {"python",
-       {.alternate =
-            "import sys; print('a'); print('B', file=sys.stderr); print('c'); print('D', file=sys.stderr)",
+       {.alternate = "import sys; print('a'); print('B', file=sys.stderr); print('c'); print('D', "
+                     "file=sys.stderr)",
         .print = "for _ in range(1000): print('123456789')\n7",
         .long_text = "'x' * 2_000_000",
         .random = "import random; random.random()",
@@ -77,7 +77,8 @@ const std::map<std::string, Programs>& programs() {
 /// Keeps every piece as it comes, with its stream.
 struct PieceSink final : wasi::OutputSink {
   wasi::Errno write(wasi::Stream stream, BytesView bytes) override {
-    std::string& to = pieces.empty() || streams.back() != stream ? pieces.emplace_back() : pieces.back();
+    std::string& to =
+        pieces.empty() || streams.back() != stream ? pieces.emplace_back() : pieces.back();
     streams.push_back(stream);
     to += as_text(bytes);
     return wasi::Errno::kSuccess;
@@ -110,7 +111,8 @@ class Shape : public ::testing::TestWithParam<std::string> {
   const Programs& code_ = programs().at(GetParam());
   std::unique_ptr<Machine> machine_ = Machine::create().value();
   std::shared_ptr<EmbeddedEngine> engine_ =
-      EmbeddedEngine::load(machine_->environment(), find_language(GetParam()).value(), no_progress).value();
+      EmbeddedEngine::load(machine_->environment(), find_language(GetParam()).value(), no_progress)
+          .value();
 };
 
 TEST_P(Shape, TheTwoStreamsKeepTheirOrder) {
@@ -169,7 +171,8 @@ TEST_P(Shape, WhatCatchesTheStopIsEndedByForceAndTheNextRunIsGood) {
   EXPECT_EQ(value_of(run(code_.sleep)), "7");
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, Shape, ::testing::Values("javascript", "perl", "python", "ruby"),
+INSTANTIATE_TEST_SUITE_P(Languages, Shape,
+                         ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 }  // namespace

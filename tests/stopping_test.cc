@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Languages compiled with checks: their runs end by a trap at the limit, whatever they catch. Python takes some
-// minutes to compile so; it is tested by
+// Languages compiled with checks: their runs end by a trap at the limit, whatever they catch.
+// Python takes some minutes to compile so; it is tested by
 //   build/release/bin/stopping_test --gtest_also_run_disabled_tests --gtest_filter='*Slow*'
 
 #include <fmt/format.h>
@@ -49,15 +49,20 @@ struct Programs {
 const std::map<std::string, Programs>& programs() {
   static const std::map<std::string, Programs> all = {
       {"javascript",
-       {.endless = {{"loop that catches",
-                     "console.log('before'); for (;;) try { for (;;); } catch {} finally { continue }"},
-                    {"sort",
-                     "const a = new Float64Array(3e5).map(Math.random); console.log('before'); for (;;) a.sort()"},
-                    {"regular expression", "console.log('before'); /^(a+)+$/.test('a'.repeat(100) + '!')"},
-                    {"fill",
-                     "const a = new Uint8Array(64e6); console.log('before'); for (;;) a.fill(1).reverse()"},
-                    {"sleep", "console.log('before'); await new Promise((done) => setTimeout(done, 3.6e6))"},
-                    {"jobs", "console.log('before'); (function again() { Promise.resolve().then(again) })()"}},
+       {.endless =
+            {{"loop that catches",
+              "console.log('before'); for (;;) try { for (;;); } catch {} finally { continue }"},
+             {"sort",
+              "const a = new Float64Array(3e5).map(Math.random); console.log('before'); for (;;) "
+              "a.sort()"},
+             {"regular expression", "console.log('before'); /^(a+)+$/.test('a'.repeat(100) + '!')"},
+             {"fill",
+              "const a = new Uint8Array(64e6); console.log('before'); for (;;) "
+              "a.fill(1).reverse()"},
+             {"sleep",
+              "console.log('before'); await new Promise((done) => setTimeout(done, 3.6e6))"},
+             {"jobs",
+              "console.log('before'); (function again() { Promise.resolve().then(again) })()"}},
         .work = "let n = 0; for (let i = 0; i < 1e7; ++i) n ^= i; n === 0 || 1; 41",
         .define = "let n = 41",
         .defined = "n"}},
@@ -65,29 +70,37 @@ const std::map<std::string, Programs>& programs() {
        {.endless = {{"loop that catches", "print qq(before\\n); while (1) { eval { 1 while 1 } }"},
                     {"match", "print qq(before\\n); ('a' x 40) =~ /^(?:a?){40}(?:a|aa)+(??{'b'})/"},
                     {"sort",
-                     "my @a = map { rand } 1 .. 50_000; print qq(before\\n); @a = sort { $b <=> $a } @a while 1"},
-                    {"destructor", "print qq(before\\n); sub DESTROY { 1 while 1 } { my $x = bless [] } 1"},
+                     "my @a = map { rand } 1 .. 50_000; print qq(before\\n); @a = sort { $b <=> $a "
+                     "} @a while 1"},
+                    {"destructor",
+                     "print qq(before\\n); sub DESTROY { 1 while 1 } { my $x = bless [] } 1"},
                     {"sleep", "print qq(before\\n); sleep 3600"}},
         .work = "my $n = 0; $n ^= $_ for 1 .. 8_000_000; 41",
         .define = "my $n = 41",
         .defined = "$n"}},
       {"python",
-       {.endless = {{"loop that catches",
-                     "print('before')\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass"},
-                    {"sum", "print('before'); sum(range(10**10))"},
-                    {"regular expression", "import re; print('before'); re.match('(a+)+$', 'a' * 100 + '!')"},
-                    {"sort", "a = list(range(300_000)); print('before')\nwhile True: a.sort(key=lambda n: -n)"},
-                    {"power", "print('before'); 7 ** (7 ** 9)"},
-                    {"sleep", "import time; print('before'); time.sleep(3600)"}},
+       {.endless =
+            {{"loop that catches",
+              "print('before')\nwhile True:\n  try:\n    while True: pass\n  except BaseException: "
+              "pass"},
+             {"sum", "print('before'); sum(range(10**10))"},
+             {"regular expression",
+              "import re; print('before'); re.match('(a+)+$', 'a' * 100 + '!')"},
+             {"sort",
+              "a = list(range(300_000)); print('before')\nwhile True: a.sort(key=lambda n: -n)"},
+             {"power", "print('before'); 7 ** (7 ** 9)"},
+             {"sleep", "import time; print('before'); time.sleep(3600)"}},
         .work = "sum(range(20_000_000)) * 0 + 41",
         .define = "n = 41",
         .defined = "n"}},
       {"ruby",
-       {.endless = {{"loop that catches", "puts 'before'\nbegin; loop { }; rescue Exception; retry; end"},
-                    {"ensure", "puts 'before'\nbegin; loop { }; ensure; loop { }; end"},
-                    {"square root", "puts 'before'\nInteger.sqrt(10 ** 2_000_000)"},
-                    {"sort", "a = Array.new(100_000) { rand }; puts 'before'\nloop { a.sort_by { |x| -x } }"},
-                    {"sleep", "puts 'before'\nsleep 3600"}},
+       {.endless =
+            {{"loop that catches", "puts 'before'\nbegin; loop { }; rescue Exception; retry; end"},
+             {"ensure", "puts 'before'\nbegin; loop { }; ensure; loop { }; end"},
+             {"square root", "puts 'before'\nInteger.sqrt(10 ** 2_000_000)"},
+             {"sort",
+              "a = Array.new(100_000) { rand }; puts 'before'\nloop { a.sort_by { |x| -x } }"},
+             {"sleep", "puts 'before'\nsleep 3600"}},
         .work = "n = 0; 5_000_000.times { |i| n ^= i }; 41",
         .define = "n = 41",
         .defined = "n"}},
@@ -113,19 +126,23 @@ class WithChecks : public ::testing::TestWithParam<std::string> {
   }
 
   const Programs& code_ = programs().at(GetParam());
-  std::unique_ptr<Machine> machine_ = Machine::create({.stop_means = wasm::StopMeans::kEpoch}).value();
+  std::unique_ptr<Machine> machine_ =
+      Machine::create({.stop_means = wasm::StopMeans::kEpoch}).value();
   std::shared_ptr<EmbeddedEngine> engine_ =
-      EmbeddedEngine::load(machine_->environment(), find_language(GetParam()).value(), no_progress).value();
+      EmbeddedEngine::load(machine_->environment(), find_language(GetParam()).value(), no_progress)
+          .value();
 };
 
 TEST_P(WithChecks, WhateverGoesOnForEverEndsAtItsLimitAndTheNextRunIsGood) {
   for (const Endless& endless : code_.endless) {
     SCOPED_TRACE(endless.what);
     wasi::BufferSink output;
-    // What loops is given CPU time: a busy machine may leave it none for long, and it has to print first.
+    // What loops is given CPU time: a busy machine may leave it none for long, and it has to print
+    // first.
     const bool sleeps = std::string_view(endless.what) == "sleep";
     const auto outcome = run(
-        endless.code, sleeps ? RunLimits{.wall_max = 1s} : RunLimits{.wall_max = 600s, .cpu_max = 700ms}, output);
+        endless.code,
+        sleeps ? RunLimits{.wall_max = 1s} : RunLimits{.wall_max = 600s, .cpu_max = 700ms}, output);
     ASSERT_TRUE(outcome.ok()) << outcome.error().message;
     EXPECT_EQ(ending_name(outcome->ending), ending_name(Ending::kTimeLimit));
     EXPECT_EQ(output.out, "before\n");
@@ -145,7 +162,8 @@ TEST_P(WithChecks, ASessionEndsWithTheRunThatIsStopped) {
     EXPECT_EQ(session->execute(request, output)->value->text, "41");
     request.code = code_.endless.front().code;
     request.limits.wall_max = 50ms;
-    EXPECT_EQ(ending_name(session->execute(request, output)->ending), ending_name(Ending::kTimeLimit));
+    EXPECT_EQ(ending_name(session->execute(request, output)->ending),
+              ending_name(Ending::kTimeLimit));
     EXPECT_TRUE(session->invalid());
   });
   ASSERT_TRUE(ran.ok());
@@ -218,14 +236,17 @@ TEST_P(WithChecks, TheVariantIsKeptApartAndTheOtherOneHasNoChecks) {
   EXPECT_THAT(with.image, StartsWith("epoch-image-"));
   EXPECT_EQ(engine_->info().build, with.image);
   // What Wasmtime noted when it compiled the variant that is the default.
-  const auto baked = bake(plain->environment(), *find_language(GetParam()).value(), without, no_progress);
+  const auto baked =
+      bake(plain->environment(), *find_language(GetParam()).value(), without, no_progress);
   ASSERT_TRUE(baked.ok()) << baked.error().message;
   const auto code = plain->environment().cache.find(without.code).value() / kCodeFile;
-  EXPECT_THAT(wasm::Module::load(machine_->wasm(), code).error().message, HasSubstr("without epoch interruption"));
+  EXPECT_THAT(wasm::Module::load(machine_->wasm(), code).error().message,
+              HasSubstr("without epoch interruption"));
 }
 
 const auto name_of = [](const auto& param_info) { return param_info.param; };
-INSTANTIATE_TEST_SUITE_P(Languages, WithChecks, ::testing::Values("javascript", "perl", "ruby"), name_of);
+INSTANTIATE_TEST_SUITE_P(Languages, WithChecks, ::testing::Values("javascript", "perl", "ruby"),
+                         name_of);
 // To compile CPython with checks takes minutes; docs/adr/0017 has the command.
 INSTANTIATE_TEST_SUITE_P(DISABLED_Slow, WithChecks, ::testing::Values("python"), name_of);
 

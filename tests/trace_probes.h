@@ -7,8 +7,8 @@
 
 namespace sw {
 
-/// A program that looks for traces of an earlier run, leaves all it can, and has the value 'clean' if it found
-/// none. It prints "unfinished".
+/// A program that looks for traces of an earlier run, leaves all it can, and has the value 'clean'
+/// if it found none. It prints "unfinished".
 const std::string& trace_probe(std::string_view language);
 
 }  // namespace sw

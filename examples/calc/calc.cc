@@ -55,12 +55,17 @@ struct Parser {
     long number = 0;
     const char* const last = text.data() + text.size();
     const auto [end, error] = std::from_chars(text.data(), last, number);
-    return error == std::errc() && end == last ? Number(number) : problem("'" + text + "' is no number");
+    return error == std::errc() && end == last ? Number(number)
+                                               : problem("'" + text + "' is no number");
   }
   static Number apply(__int128 left, char sign, long right) {
     if (sign == '/' && right == 0) return problem("division by zero");
-    left = sign == '+' ? left + right : sign == '-' ? left - right : sign == '*' ? left * right : left / right;
-    return left == static_cast<long>(left) ? Number(static_cast<long>(left)) : problem("the result is too large");
+    left = sign == '+'   ? left + right
+           : sign == '-' ? left - right
+           : sign == '*' ? left * right
+                         : left / right;
+    return left == static_cast<long>(left) ? Number(static_cast<long>(left))
+                                           : problem("the result is too large");
   }
 };
 

@@ -6,7 +6,8 @@
 
 namespace calc {
 
-/// A language of integers: + - * /, parentheses, and env.NAME for what an environment variable holds.
+/// A language of integers: + - * /, parentheses, and env.NAME for what an environment variable
+/// holds.
 class Calc final : public sw::engine::Engine {
  public:
   const sw::engine::EngineInfo& info() const override { return info_; }
@@ -14,8 +15,10 @@ class Calc final : public sw::engine::Engine {
                                       sw::wasi::OutputSink& output) override;
 
  private:
-  const sw::engine::EngineInfo info_{
-      .language = "calc", .engine_name = "Calc 1", .build = "calc-1", .limits = {.memory_bytes = 1 << 20}};
+  const sw::engine::EngineInfo info_{.language = "calc",
+                                     .engine_name = "Calc 1",
+                                     .build = "calc-1",
+                                     .limits = {.memory_bytes = 1 << 20}};
 };
 
 }  // namespace calc

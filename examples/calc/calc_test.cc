@@ -21,12 +21,15 @@ std::string evaluate(std::string code, std::vector<std::pair<std::string, std::s
   sw::wasi::BufferSink output;
   const auto outcome = Calc().run(request, output);
   if (!outcome.ok()) return "failed: " + outcome.error().message;
-  return outcome->error ? outcome->error->name + ": " + outcome->error->message : outcome->value->text;
+  return outcome->error ? outcome->error->name + ": " + outcome->error->message
+                        : outcome->value->text;
 }
 
 TEST(Calc, KeepsTheEngineContract) {
   const sw::testing::ConformancePrograms programs = {
-      .simple = {"1 + 2 * 3", "7"}, .error = "1 / 0", .env = sw::testing::EnvProgram{"env.NAME", "NAME"}};
+      .simple = {"1 + 2 * 3", "7"},
+      .error = "1 / 0",
+      .env = sw::testing::EnvProgram{"env.NAME", "NAME"}};
   const auto kept = sw::testing::run_engine_conformance(std::make_shared<Calc>(), programs);
   EXPECT_TRUE(kept.ok()) << kept.error().message;
 }
@@ -54,7 +57,8 @@ TEST(Calc, EveryProblemIsASyntaxError) {
 }
 
 struct WorkerTest : ::testing::Test {
-  std::shared_ptr<CalcWorker> worker = sw::interpreter::make_worker<CalcWorker>(std::make_shared<Calc>()).value();
+  std::shared_ptr<CalcWorker> worker =
+      sw::interpreter::make_worker<CalcWorker>(std::make_shared<Calc>()).value();
 
   sw::runtime::Response fetch(std::string method, std::string path, std::string body = {}) {
     return worker->fetch({.method = std::move(method),

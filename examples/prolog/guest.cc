@@ -54,7 +54,8 @@ Result<void> PrologGuest::boot(sw::engine::BakeFacts& facts) {
   SW_TRY(const auto start, instance().function<void()>("_start"));
   SW_CHECK_OK(instance().call(start));
   SW_CHECK_OK(bind(facts));
-  if (wasi().files().write_file(kDriverFile, sw::as_bytes(manifest_.drivers.at(0).content)) != Errno::kSuccess) {
+  if (wasi().files().write_file(kDriverFile, sw::as_bytes(manifest_.drivers.at(0).content)) !=
+      Errno::kSuccess) {
     return driver_failed("it cannot be written");
   }
   SW_TRY(const bool loaded, query("consult('/tmp/driver.pl'), chdir('/workspace')."));
@@ -83,7 +84,8 @@ Result<void> PrologGuest::bind(const sw::engine::BakeFacts& /*facts*/) {
 
 Result<void> PrologGuest::after_restore() {
   // The sequence of random numbers is part of the memory: without this, copies would repeat it.
-  SW_TRY(const bool seeded, query("set_seed(" + std::to_string(std::random_device()() >> 1) + ")."));
+  SW_TRY(const bool seeded,
+         query("set_seed(" + std::to_string(std::random_device()() >> 1) + ")."));
   if (!seeded) return driver_failed("no random numbers");
   first_cell_ = true;
   return {};
@@ -92,7 +94,8 @@ Result<void> PrologGuest::after_restore() {
 Result<std::int32_t> PrologGuest::put(std::string_view text) {
   SW_TRY(const i32 address, instance().call(realloc_, 0, 0, 1, static_cast<i32>(text.size() + 1)));
   const auto to = instance().memory().range(static_cast<std::uint32_t>(address), text.size() + 1);
-  if (address == 0 || !to) return Error{ErrorCode::kGuestTrap, "the guest has no memory for a query"};
+  if (address == 0 || !to)
+    return Error{ErrorCode::kGuestTrap, "the guest has no memory for a query"};
   std::ranges::copy(std::as_bytes(std::span(text)), to->begin());
   to->back() = std::byte{0};
   return address;
@@ -105,7 +108,8 @@ Result<void> PrologGuest::release(i32 address, std::size_t bytes) {
 Result<bool> PrologGuest::query(std::string_view goal) {
   SW_TRY(const i32 text, put(goal));
   SW_TRY(const i32 where, instance().call(realloc_, 0, 0, kPointerBytes, kPointerBytes));
-  if (!instance().memory().store<i32>(static_cast<std::uint32_t>(where), 0)) return driver_failed("a bad address");
+  if (!instance().memory().store<i32>(static_cast<std::uint32_t>(where), 0))
+    return driver_failed("a bad address");
   SW_TRY(i32 more, instance().call(query_, prolog_, text, where, kYieldMs));
   const auto found = instance().memory().load<i32>(static_cast<std::uint32_t>(where));
   if (!found) return driver_failed("a bad address");
@@ -125,7 +129,8 @@ Result<bool> PrologGuest::query(std::string_view goal) {
   return !stopped;
 }
 
-Result<Reply> PrologGuest::evaluate(const sw::engine::RunRequest& request, std::string_view /*file_name*/) {
+Result<Reply> PrologGuest::evaluate(const sw::engine::RunRequest& request,
+                                    std::string_view /*file_name*/) {
   std::string env;
   for (const auto& [name, value] : request.env) {
     env += (env.empty() ? "" : ", ") + as_atom(name) + " = " + as_atom(value);

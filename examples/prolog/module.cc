@@ -13,7 +13,8 @@ namespace {
 
 // How the interpreter's module begins, in base64; the file has another module before it.
 constexpr std::string_view kBegin = "AGFzbQEAAAABmAIp";
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kDigits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr char kSha256[] = "5d6fcf41b960b9ce1b3bab65acf25f02b531c880c9dc31eab8c58409caf7cf60";
 
 sw::Error corrupt(std::string what) { return {sw::ErrorCode::kCorrupt, std::move(what)}; }
@@ -35,7 +36,8 @@ sw::Result<sw::Bytes> module_within(std::string_view javascript) {
     count -= 8;
     bytes.push_back(static_cast<std::byte>(bits >> count & 0xFF));
   }
-  if (sw::sha256_hex(bytes) != kSha256) return corrupt("the package's Prolog module is not the one expected");
+  if (sw::sha256_hex(bytes) != kSha256)
+    return corrupt("the package's Prolog module is not the one expected");
   return bytes;
 }
 

@@ -9,7 +9,8 @@
 
 namespace prolog {
 
-/// The package has its module as base64 text within a JavaScript file. Gives its bytes, whose digest is checked.
+/// The package has its module as base64 text within a JavaScript file. Gives its bytes, whose
+/// digest is checked.
 /// Errors: kCorrupt.
 sw::Result<sw::Bytes> module_within(std::string_view javascript);
 

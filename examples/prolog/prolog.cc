@@ -38,8 +38,8 @@ class Prolog final : public sw::engine::Language {
   sw::Result<void> add_imports(sw::wasm::Linker& linker) const override {
     // Predicates of the host: there are none.
     SW_CHECK_OK(linker.define("trealla", "host-call",
-                              [](sw::wasm::Caller&, std::int32_t, std::int32_t, std::int32_t, std::int32_t,
-                                 std::int32_t) { return kHostCallError; }));
+                              [](sw::wasm::Caller&, std::int32_t, std::int32_t, std::int32_t,
+                                 std::int32_t, std::int32_t) { return kHostCallError; }));
     return linker.define(
         "trealla", "host-resume",
         [](sw::wasm::Caller&, std::int32_t, std::int32_t, std::int32_t) { return kHostCallError; });

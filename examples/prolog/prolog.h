@@ -8,8 +8,9 @@
 
 namespace prolog {
 
-/// Trealla Prolog, for Machine::load. A cell is Prolog text: clauses are added to the program, "?- Goal." is run,
-/// and what it finds for its variables is the value ("X = 2, Y = a"; "true"; "false").
+/// Trealla Prolog, for Machine::load. A cell is Prolog text: clauses are added to the program, "?-
+/// Goal." is run, and what it finds for its variables is the value ("X = 2, Y = a"; "true";
+/// "false").
 sw::Result<std::unique_ptr<sw::engine::Language>> make_language();
 
 }  // namespace prolog

@@ -49,7 +49,8 @@ class PrologTest : public ::testing::Test {
   }
   static Outcome run(const sw::engine::RunRequest& request) {
     Outcome outcome;
-    EXPECT_TRUE(engine_->on_guest_thread([&] { outcome = engine_->run(request, output_).value(); }).ok());
+    EXPECT_TRUE(
+        engine_->on_guest_thread([&] { outcome = engine_->run(request, output_).value(); }).ok());
     return outcome;
   }
   /// The last one as text: the value, or the error's name.
@@ -68,20 +69,25 @@ TEST_F(PrologTest, KeepsTheEngineContract) {
   const sw::testing::ConformancePrograms programs = {
       .simple = {"?- X is 1 + 1.", "X = 2"},
       .error = "?- throw(broken).",
-      .stateful = sw::testing::DefineAndUse{"counter(1).", "?- counter(N), X is N + 1.", "N = 1, X = 2"},
+      .stateful =
+          sw::testing::DefineAndUse{"counter(1).", "?- counter(N), X is N + 1.", "N = 1, X = 2"},
       .endless = "?- repeat, fail.",
-      .env = sw::testing::EnvProgram{.code = "?- getenv('NAME', X).", .name = "NAME", .expect_text = "X = '4711'"},
+      .env =
+          sw::testing::EnvProgram{
+              .code = "?- getenv('NAME', X).", .name = "NAME", .expect_text = "X = '4711'"},
       .cwd =
           sw::testing::CwdProgram{
               "?- make_directory_path('/workspace/conformance'), chdir('/workspace/conformance').",
               "?- working_directory(D, D).", "D = \"/workspace/conformance/\""},
       .files =
           sw::testing::FilesProgram{
-              .write = "?- open('/workspace/conformance.txt', write, S), write(S, content), close(S).",
-              .fail =
-                  "?- open('/workspace/conformance.txt', write, S), write(S, failed), close(S), throw(broken)."},
-      .open_file = sw::testing::DefineAndUse{"?- open('/workspace/open.txt', write, _, [alias(log)]).",
-                                             "?- write(log, x).", "true"},
+              .write =
+                  "?- open('/workspace/conformance.txt', write, S), write(S, content), close(S).",
+              .fail = "?- open('/workspace/conformance.txt', write, S), write(S, failed), "
+                      "close(S), throw(broken)."},
+      .open_file =
+          sw::testing::DefineAndUse{"?- open('/workspace/open.txt', write, _, [alias(log)]).",
+                                    "?- write(log, x).", "true"},
       .random = "?- random(X)."};
   const auto kept = sw::testing::run_engine_conformance(engine_, programs);
   EXPECT_TRUE(kept.ok()) << kept.error().message;

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What an engine that is a Wasm interpreter is written with: a Language and its Guest for Machine::load, or the
-// parts (WASI host, budget, images) for an engine that does everything itself. docs/engines.md.
+// What an engine that is a Wasm interpreter is written with: a Language and its Guest for
+// Machine::load, or the parts (WASI host, budget, images) for an engine that does everything
+// itself. docs/engines.md.
 
 #include "sandbox_workers/base/utf8.h"
 #include "sandbox_workers/engine.h"

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// All that a program needs to run code, and that an engine without Wasm is written with: docs/embedding.md,
-// docs/engines.md.
+// All that a program needs to run code, and that an engine without Wasm is written with:
+// docs/embedding.md, docs/engines.md.
 
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/engine.h"

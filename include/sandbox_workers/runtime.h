@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What turns an engine into a runtime Worker: runs and code contexts behind requests, and routes of one's own.
-// docs/engines.md, docs/protocol.md.
+// What turns an engine into a runtime Worker: runs and code contexts behind requests, and routes of
+// one's own. docs/engines.md, docs/protocol.md.
 
 #include "sandbox_workers/engine.h"
 #include "sandbox_workers/interpreter/interpreter_worker.h"

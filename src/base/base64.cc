@@ -16,7 +16,8 @@ constexpr std::size_t kBlockBytes = std::size_t{3} << 20;
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
 bool is_digit(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
+         c == '/';
 }
 
 }  // namespace
@@ -28,9 +29,9 @@ std::string base64_encode(BytesView bytes) {
     const BytesView part = bytes.first(std::min(bytes.size(), kBlockBytes));
     bytes = bytes.subspan(part.size());
     block.resize((part.size() + 2) / 3 * 4 + 1);  // and a NUL
-    const int length =
-        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(block.data()),
-                        reinterpret_cast<const unsigned char*>(part.data()), static_cast<int>(part.size()));
+    const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(block.data()),
+                                       reinterpret_cast<const unsigned char*>(part.data()),
+                                       static_cast<int>(part.size()));
     text.append(block, 0, static_cast<std::size_t>(length));
   }
   return text;
@@ -55,15 +56,16 @@ std::optional<Bytes> base64_decode(std::string_view text) {
   for (std::string_view rest = digits; !rest.empty();) {
     const std::string_view part = rest.substr(0, kBlockBytes / 3 * 4);
     rest.remove_prefix(part.size());
-    const int length =
-        EVP_DecodeBlock(reinterpret_cast<unsigned char*>(block.data()),
-                        reinterpret_cast<const unsigned char*>(part.data()), static_cast<int>(part.size()));
+    const int length = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(block.data()),
+                                       reinterpret_cast<const unsigned char*>(part.data()),
+                                       static_cast<int>(part.size()));
     if (length < 0) return std::nullopt;
     bytes.insert(bytes.end(), block.begin(), block.begin() + length);
   }
-  // OpenSSL counts the padding as zeros. Not by `resize`: under TSan g++ warns of the growth that it cannot rule
-  // out.
-  bytes.erase(bytes.end() - static_cast<std::ptrdiff_t>(std::min(missing, bytes.size())), bytes.end());
+  // OpenSSL counts the padding as zeros. Not by `resize`: under TSan g++ warns of the growth that
+  // it cannot rule out.
+  bytes.erase(bytes.end() - static_cast<std::ptrdiff_t>(std::min(missing, bytes.size())),
+              bytes.end());
   return bytes;
 }
 

@@ -13,14 +13,15 @@ std::string decoded(std::string_view text) {
 }
 
 TEST(Base64, HasTheVectorsOfItsStandard) {
-  const std::pair<std::string_view, std::string_view> vectors[] = {{"", ""},
-                                                                   {"f", "Zg=="},
-                                                                   {"fo", "Zm8="},
-                                                                   {"foo", "Zm9v"},
-                                                                   {"foob", "Zm9vYg=="},
-                                                                   {"fooba", "Zm9vYmE="},
-                                                                   {"foobar", "Zm9vYmFy"},
-                                                                   {std::string_view("\x00\xff\xfe", 3), "AP/+"}};
+  const std::pair<std::string_view, std::string_view> vectors[] = {
+      {"", ""},
+      {"f", "Zg=="},
+      {"fo", "Zm8="},
+      {"foo", "Zm9v"},
+      {"foob", "Zm9vYg=="},
+      {"fooba", "Zm9vYmE="},
+      {"foobar", "Zm9vYmFy"},
+      {std::string_view("\x00\xff\xfe", 3), "AP/+"}};
   for (const auto& [plain, coded] : vectors) {
     EXPECT_EQ(base64_encode(as_bytes(plain)), coded);
     EXPECT_EQ(decoded(coded), plain);
@@ -28,7 +29,8 @@ TEST(Base64, HasTheVectorsOfItsStandard) {
 }
 
 TEST(Base64, CrossesItsBlocks) {
-  for (const std::size_t size : {(std::size_t{3} << 20) - 1, (std::size_t{3} << 20), (std::size_t{3} << 20) + 1}) {
+  for (const std::size_t size :
+       {(std::size_t{3} << 20) - 1, (std::size_t{3} << 20), (std::size_t{3} << 20) + 1}) {
     std::string plain(size, '\0');
     for (std::size_t i = 0; i < size; ++i) plain[i] = static_cast<char>(i * 7 + i / 251);
     EXPECT_TRUE(decoded(base64_encode(as_bytes(plain))) == plain) << size;
@@ -41,7 +43,8 @@ TEST(Base64, SkipsWhiteSpaceAndDoesWithoutPadding) {
 }
 
 TEST(Base64, RefusesWhatIsNotBase64) {
-  for (const char* text : {"Z", "Zm9vY", "Zm9v!", "Zm-_", "=", "Zg=", "Zm9v=", "Zm=9", "Zg===", "Zg==Zg=="}) {
+  for (const char* text :
+       {"Z", "Zm9vY", "Zm9v!", "Zm-_", "=", "Zg=", "Zm9v=", "Zm=9", "Zg===", "Zg==Zg=="}) {
     EXPECT_EQ(decoded(text), "refused") << text;
   }
 }

@@ -58,7 +58,8 @@ TEST(ErrorCodes, AreFoundByWhatTheProtocolSays) {
 
 TEST(Error, OfTheHostIsNoMistakeOfTheCallers) {
   EXPECT_EQ((Error{ErrorCode::kNotFound, "no row", 0}.as_fault().code), ErrorCode::kInternal);
-  EXPECT_EQ((Error{ErrorCode::kUnavailable, "disk full", 0}.as_fault().code), ErrorCode::kUnavailable);
+  EXPECT_EQ((Error{ErrorCode::kUnavailable, "disk full", 0}.as_fault().code),
+            ErrorCode::kUnavailable);
 }
 
 TEST(ResultDeathTest, ReadingWhatIsNotThereEndsTheProgram) {
@@ -70,7 +71,8 @@ TEST(ResultDeathTest, ReadingWhatIsNotThereEndsTheProgram) {
 }
 
 TEST(Sha256, MatchesTheStandardsVector) {
-  EXPECT_EQ(sha256_hex(as_bytes("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_hex(as_bytes("abc")),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 TEST(Sha256, FieldsAreDelimited) {
@@ -94,7 +96,8 @@ TEST(Files, ReadReportsTheMissingPath) {
 }
 
 TEST(Files, AFileWithoutAnEndIsNotReadPastTheLimit) {
-  EXPECT_THAT(read_file("/dev/zero", 10'000).error().message, HasSubstr("the limit is 10000 bytes"));
+  EXPECT_THAT(read_file("/dev/zero", 10'000).error().message,
+              HasSubstr("the limit is 10000 bytes"));
   auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-base-").value();
   ASSERT_TRUE(write_file_atomically(folder.path() / "f", as_bytes("12345")).ok());
   EXPECT_EQ(read_text_file(folder.path() / "f", 5).value(), "12345");
@@ -138,7 +141,9 @@ TEST(Utf8, PiecesOfWholeSequencesAreRepairedAsTheTextIs) {
     const std::size_t cut = whole_utf8_sequences(text, 4);
     ASSERT_GE(cut, 1u);
     ASSERT_LE(cut, 4u);
-    ASSERT_EQ(to_valid_utf8(text.substr(0, cut)) + to_valid_utf8(text.substr(cut)), to_valid_utf8(text)) << number;
+    ASSERT_EQ(to_valid_utf8(text.substr(0, cut)) + to_valid_utf8(text.substr(cut)),
+              to_valid_utf8(text))
+        << number;
   }
   EXPECT_EQ(whole_utf8_sequences("abc", 4), 3u);
 }

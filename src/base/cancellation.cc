@@ -14,7 +14,8 @@ namespace {
 std::uint64_t monotonic_ns() {
   timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 }  // namespace
@@ -22,7 +23,8 @@ std::uint64_t monotonic_ns() {
 Result<std::unique_ptr<Cancellation>> Cancellation::create() {
   UniqueFd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return errno_error(errno, "eventfd");
-  return std::unique_ptr<Cancellation>(new Cancellation(std::move(event)));  // the constructor is private
+  // the constructor is private
+  return std::unique_ptr<Cancellation>(new Cancellation(std::move(event)));
 }
 
 void Cancellation::signal() noexcept {
@@ -72,7 +74,8 @@ WaitEnd Cancellation::wait_until(std::optional<std::uint64_t> deadline_ns, int f
     pollfd watched[2] = {{event_.get(), POLLIN, 0},
                          {fd, purpose == WaitTo::kRead ? short{POLLIN} : short{POLLOUT}, 0}};
     const int ready = ::ppoll(watched, fd >= 0 ? 2 : 1, deadline_ns ? &left : nullptr, nullptr);
-    if (ready < 0 && errno != EINTR) return WaitEnd::kReady;  // an unusable descriptor: let its reader find out
+    // an unusable descriptor: let its reader find out
+    if (ready < 0 && errno != EINTR) return WaitEnd::kReady;
     if (ready <= 0) {
       if (ready == 0 && deadline_ns && monotonic_ns() >= *deadline_ns) return WaitEnd::kDeadline;
       continue;

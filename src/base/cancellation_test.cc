@@ -16,7 +16,8 @@ namespace {
 std::uint64_t now_ns() {
   timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 TEST(Cancellation, AWaitEndsAtItsDeadline) {

@@ -28,7 +28,8 @@ Result<Container> read_all(const fs::path& path, std::size_t bytes_max) {
   if (!fd) return errno_error(errno, fmt::format("cannot open {}", path.native()));
   struct stat info = {};
   if (::fstat(fd.get(), &info) != 0) return errno_error(errno, path.native());
-  if (info.st_size > 0 && static_cast<std::size_t>(info.st_size) > bytes_max) return too_large(path, bytes_max);
+  if (info.st_size > 0 && static_cast<std::size_t>(info.st_size) > bytes_max)
+    return too_large(path, bytes_max);
   Container content;
   content.resize(info.st_size > 0 ? static_cast<std::size_t>(info.st_size) : 0);
   std::size_t used = 0;
@@ -48,13 +49,16 @@ Result<Container> read_all(const fs::path& path, std::size_t bytes_max) {
 
 Result<void> sync_directory(const fs::path& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) return errno_error(errno, fmt::format("cannot sync {}", path.native()));
+  if (!fd || ::fsync(fd.get()) != 0)
+    return errno_error(errno, fmt::format("cannot sync {}", path.native()));
   return {};
 }
 
 }  // namespace
 
-Result<Bytes> read_file(const fs::path& path, std::size_t bytes_max) { return read_all<Bytes>(path, bytes_max); }
+Result<Bytes> read_file(const fs::path& path, std::size_t bytes_max) {
+  return read_all<Bytes>(path, bytes_max);
+}
 Result<std::string> read_text_file(const fs::path& path, std::size_t bytes_max) {
   return read_all<std::string>(path, bytes_max);
 }
@@ -65,9 +69,11 @@ Result<void> write_file_atomically(const fs::path& path, BytesView content) {
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) return errno_error(errno, fmt::format("cannot create a file in {}", folder.native()));
   Result<void> written;
-  if (const int failed = write_all(fd.get(), content); failed != 0) written = errno_error(failed, "write");
+  if (const int failed = write_all(fd.get(), content); failed != 0)
+    written = errno_error(failed, "write");
   if (written.ok() && ::fsync(fd.get()) != 0) written = errno_error(errno, "fsync");
-  if (written.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) written = errno_error(errno, "rename");
+  if (written.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
+    written = errno_error(errno, "rename");
   if (!written.ok()) {
     ::unlink(temporary.c_str());
     return std::move(written).error().while_doing(fmt::format("writing {}", path.native()));
@@ -78,7 +84,8 @@ Result<void> write_file_atomically(const fs::path& path, BytesView content) {
 Result<void> make_private_directory(const fs::path& path) {
   std::error_code error;
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
-  if (error) return errno_error(error.value(), fmt::format("cannot create {}", path.parent_path().native()));
+  if (error)
+    return errno_error(error.value(), fmt::format("cannot create {}", path.parent_path().native()));
   if (::mkdir(path.c_str(), 0700) == 0) return {};
   if (errno != EEXIST) return errno_error(errno, fmt::format("cannot create {}", path.native()));
   struct stat info = {};
@@ -87,16 +94,19 @@ Result<void> make_private_directory(const fs::path& path) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("{} is not a folder", path.native()), 0};
   }
   if ((info.st_mode & 022) != 0 || info.st_uid != ::geteuid()) {
-    return Error{ErrorCode::kPermission,
-                 fmt::format("{} must belong to you and be writable by you alone (chmod 700): what it holds is "
-                             "executed",
-                             path.native()),
-                 0};
+    return Error{
+        ErrorCode::kPermission,
+        fmt::format(
+            "{} must belong to you and be writable by you alone (chmod 700): what it holds is "
+            "executed",
+            path.native()),
+        0};
   }
   return {};
 }
 
-Result<TemporaryDirectory> TemporaryDirectory::create(const fs::path& parent, std::string_view prefix) {
+Result<TemporaryDirectory> TemporaryDirectory::create(const fs::path& parent,
+                                                      std::string_view prefix) {
   std::string name = (parent / (std::string(prefix) + "XXXXXX")).native();
   if (::mkdtemp(name.data()) == nullptr) {
     return errno_error(errno, fmt::format("cannot create a folder in {}", parent.native()));

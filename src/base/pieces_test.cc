@@ -29,10 +29,11 @@ TEST(Pieces, AStopEndsTheWorkBeforeTheNextOne) {
   const auto cancellation = Cancellation::create().value();
   const std::string whole(5 * kPieceBytes, 'x');
   std::size_t seen = 0;
-  const auto done = in_pieces(cancellation.get(), std::string_view(whole), [&](std::string_view piece) {
-    seen += piece.size();
-    if (seen > kPieceBytes) cancellation->cancel();
-  });
+  const auto done =
+      in_pieces(cancellation.get(), std::string_view(whole), [&](std::string_view piece) {
+        seen += piece.size();
+        if (seen > kPieceBytes) cancellation->cancel();
+      });
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::kGuestStopped);
   EXPECT_EQ(seen, 2 * kPieceBytes);
@@ -41,8 +42,8 @@ TEST(Pieces, AStopEndsTheWorkBeforeTheNextOne) {
 TEST(Pieces, TheWorkMayEndItself) {
   const std::string whole(5 * kPieceBytes, 'x');
   int calls = 0;
-  const auto done =
-      in_pieces(nullptr, std::string_view(whole), [&](std::string_view) -> Result<bool> { return ++calls < 2; });
+  const auto done = in_pieces(nullptr, std::string_view(whole),
+                              [&](std::string_view) -> Result<bool> { return ++calls < 2; });
   EXPECT_TRUE(done.ok());
   EXPECT_EQ(calls, 2);
 }
@@ -61,7 +62,8 @@ TEST(Pieces, NoPieceOfTextEndsWithinASequence) {
 TEST(Pieces, NothingHasNone) {
   const auto cancellation = Cancellation::create().value();
   cancellation->cancel();
-  EXPECT_TRUE(in_pieces(cancellation.get(), std::string_view(), [](std::string_view) { FAIL(); }).ok());
+  EXPECT_TRUE(
+      in_pieces(cancellation.get(), std::string_view(), [](std::string_view) { FAIL(); }).ok());
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The standard streams of a program of ours. What cannot be printed on stdout is a failure of the program; what
-// cannot be said on stderr is not, because there is nobody left to tell.
+// The standard streams of a program of ours. What cannot be printed on stdout is a failure of the
+// program; what cannot be said on stderr is not, because there is nobody left to tell.
 
 #include <fmt/format.h>
 
@@ -15,9 +15,9 @@
 
 namespace sw {
 
-/// Opens /dev/null for each standard stream that the caller closed. Otherwise the next file opened, an artifact or
-/// a database, would get the stream's number, and output would go into it. Each is opened in the wrong direction,
-/// so that reads and writes fail as they do on a closed stream.
+/// Opens /dev/null for each standard stream that the caller closed. Otherwise the next file opened,
+/// an artifact or a database, would get the stream's number, and output would go into it. Each is
+/// opened in the wrong direction, so that reads and writes fail as they do on a closed stream.
 void occupy_standard_streams();
 
 /// Writes all of `bytes`. Returns 0, or the errno of the write that failed.
@@ -26,8 +26,8 @@ int write_all(int fd, BytesView bytes);
 /// The error of a write to stdout that failed with this errno.
 Error cannot_print(int errno_value);
 
-/// Writes what stdio holds back. Fails if anything printed to stdout since the start got lost. For the end of a
-/// program, and wherever it would go on for nobody.
+/// Writes what stdio holds back. Fails if anything printed to stdout since the start got lost. For
+/// the end of a program, and wherever it would go on for nobody.
 Result<void> flush_stdout();
 
 /// Writes to stderr, whether or not that works.

@@ -47,7 +47,8 @@ TEST(WriteAll, GivesTheErrno) {
 
 TEST(CannotPrint, IsTheHostsFaultAndSaysWhy) {
   EXPECT_EQ(cannot_print(EACCES).code, ErrorCode::kUnavailable);
-  EXPECT_EQ(cannot_print(ENOSPC).message, "cannot write to the standard output: No space left on device");
+  EXPECT_EQ(cannot_print(ENOSPC).message,
+            "cannot write to the standard output: No space left on device");
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ void* operator new(std::size_t size) {
   if (allocations_left > 0) --allocations_left;
   void* const made = std::malloc(size == 0 ? 1 : size);
   if (made == nullptr) throw std::bad_alloc();
-  const std::size_t now = allocated.fetch_add(::malloc_usable_size(made)) + ::malloc_usable_size(made);
+  const std::size_t now =
+      allocated.fetch_add(::malloc_usable_size(made)) + ::malloc_usable_size(made);
   for (std::size_t seen = peak; now > seen && !peak.compare_exchange_weak(seen, now);) {
   }
   return made;
@@ -33,7 +34,8 @@ void operator delete(void* pointer) noexcept {
   std::free(pointer);
 }
 void operator delete(void* pointer, std::size_t /*size*/) noexcept { operator delete(pointer); }
-// Of std::stable_sort's buffer, for one. A sanitizer has its own, which do not go together with those above.
+// Of std::stable_sort's buffer, for one. A sanitizer has its own, which do not go together with
+// those above.
 void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept {
   try {
     return operator new(size);
@@ -41,7 +43,9 @@ void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept
     return nullptr;
   }
 }
-void operator delete(void* pointer, const std::nothrow_t& /*nothrow*/) noexcept { operator delete(pointer); }
+void operator delete(void* pointer, const std::nothrow_t& /*nothrow*/) noexcept {
+  operator delete(pointer);
+}
 
 namespace sw {
 

@@ -14,8 +14,8 @@ struct Step {
   bool valid = false;
 };
 
-/// The sequence at the start of `text`, by table 3-7 of the Unicode Standard. An invalid one ends before the
-/// first byte that cannot continue it.
+/// The sequence at the start of `text`, by table 3-7 of the Unicode Standard. An invalid one ends
+/// before the first byte that cannot continue it.
 Step next(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t lead = byte(0);

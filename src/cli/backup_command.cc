@@ -23,12 +23,15 @@ const char* variable(const char* name) {
 
 std::filesystem::path default_data_folder() {
   if (const char* folder = variable("SANDBOX_WORKERS_DATA")) return folder;
-  if (const char* folder = variable("XDG_DATA_HOME")) return std::filesystem::path(folder) / "sandbox-workers";
+  if (const char* folder = variable("XDG_DATA_HOME"))
+    return std::filesystem::path(folder) / "sandbox-workers";
   const char* home = variable("HOME");
-  return std::filesystem::path(home != nullptr ? home : "/") / ".local" / "share" / "sandbox-workers";
+  return std::filesystem::path(home != nullptr ? home : "/") / ".local" / "share" /
+         "sandbox-workers";
 }
 
-Result<int> backup_command(const std::filesystem::path& data_folder, const std::filesystem::path& destination) {
+Result<int> backup_command(const std::filesystem::path& data_folder,
+                           const std::filesystem::path& destination) {
   SW_TRY(const storage::BackupReport report, storage::back_up(data_folder, destination));
   fmt::print("{} objects copied to {}\n", report.objects, destination.native());
   for (const std::string& damaged : report.damaged) tell("not copied: {}\n", damaged);

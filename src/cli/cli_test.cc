@@ -47,7 +47,8 @@ TEST(Units, SizesArePowersOf1024) {
   EXPECT_EQ(parse_bytes("1G").value(), 1u << 30);
   EXPECT_EQ(parse_bytes("64K").value(), 65536u);
   EXPECT_EQ(parse_bytes("4G").value(), std::uint64_t{4} << 30);
-  for (const char* text : {"", "G", "5G", "-1", "1T", "12MB"}) EXPECT_FALSE(parse_bytes(text).ok()) << text;
+  for (const char* text : {"", "G", "5G", "-1", "1T", "12MB"})
+    EXPECT_FALSE(parse_bytes(text).ok()) << text;
 }
 
 TEST(Units, ShownSizesAreReadable) {
@@ -59,7 +60,8 @@ TEST(Units, ShownSizesAreReadable) {
 TEST(Progress, TheBarIsNeverFullBeforeTheStepIsOver) {
   EXPECT_THAT(ProgressDisplay::bar_line("compiling", 20s, 40s),
               StartsWith("[############............] compiling"));
-  EXPECT_THAT(ProgressDisplay::bar_line("compiling", 400s, 40s), HasSubstr(".] compiling … 400 of about 40 s"));
+  EXPECT_THAT(ProgressDisplay::bar_line("compiling", 400s, 40s),
+              HasSubstr(".] compiling … 400 of about 40 s"));
   EXPECT_EQ(ProgressDisplay::bar_line("checking", 2s, 0s), "checking … 2 s");
 }
 
@@ -72,7 +74,8 @@ TEST(TerminalSink, RemembersTheFirstFailureAndGivesUpOnce) {
   EXPECT_EQ(sink.write(wasi::Stream::kStdout, {}), wasi::Errno::kSuccess);
   EXPECT_FALSE(sink.stdout_failure());
   ::dup2(full, STDOUT_FILENO);
-  for (int i = 0; i < 99; ++i) EXPECT_EQ(sink.write(wasi::Stream::kStdout, as_bytes("x")), wasi::Errno::kNospc);
+  for (int i = 0; i < 99; ++i)
+    EXPECT_EQ(sink.write(wasi::Stream::kStdout, as_bytes("x")), wasi::Errno::kNospc);
   EXPECT_FALSE(sink.gave_up());
   for (int i = 0; i < 99; ++i) (void)sink.write(wasi::Stream::kStdout, as_bytes("x"));
   ::dup2(saved, STDOUT_FILENO);
@@ -86,12 +89,16 @@ TEST(TerminalSink, RemembersTheFirstFailureAndGivesUpOnce) {
 TEST(Printable, HasNoControlCharacters) { EXPECT_EQ(printable("a\nb\x1b[1m\x7fü"), "a?b?[1m?ü"); }
 
 TEST(BackupCommand, CopiesADataFolderOnce) {
-  const TemporaryDirectory folder = *TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-cli-");
+  const TemporaryDirectory folder =
+      *TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-cli-");
   const auto storage = storage::open_sqlite_storage(folder.path() / "data", {});
   ASSERT_TRUE(storage.ok());
   auto object = *(*storage)->open({"a", "1"}, {});
-  ASSERT_TRUE(
-      object->transact([](storage::Transaction& transaction) { return transaction.put(1, "key", {}); }).ok());
+  ASSERT_TRUE(object
+                  ->transact([](storage::Transaction& transaction) {
+                    return transaction.put(1, "key", {});
+                  })
+                  .ok());
   EXPECT_EQ(*backup_command(folder.path() / "data", folder.path() / "copy"), 0);
   EXPECT_TRUE(storage::open_sqlite_storage(folder.path() / "copy", {}).ok());
   EXPECT_EQ(backup_command(folder.path() / "data", folder.path() / "copy").error().code,
@@ -107,7 +114,8 @@ TEST(InterruptScope, RequestsAStopAlthoughOtherThreadsRun) {
   const InterruptScope scope;
   ASSERT_EQ(::kill(::getpid(), SIGINT), 0);
   const auto deadline = std::chrono::steady_clock::now() + 20s;
-  while (!scope.token().stop_requested() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  while (!scope.token().stop_requested() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
   EXPECT_TRUE(scope.token().stop_requested());
 }
 
@@ -120,7 +128,8 @@ TEST(InterruptScope, EndsTheProcessWhenNothingStops) {
       ::pause();
     }
   };
-  EXPECT_EXIT(never_stop(), ::testing::ExitedWithCode(kStatusCancelled), "could not be stopped in 1 s");
+  EXPECT_EXIT(never_stop(), ::testing::ExitedWithCode(kStatusCancelled),
+              "could not be stopped in 1 s");
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Is what was typed a whole cell? A program in the language itself knows, and runs in a sandbox of its own.
+// Is what was typed a whole cell? A program in the language itself knows, and runs in a sandbox of
+// its own.
 
 #include <memory>
 #include <string>

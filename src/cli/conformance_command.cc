@@ -16,8 +16,10 @@ namespace {
 constexpr int kStatusViolation = 1;
 
 Result<testing::ConformancePrograms> programs_of(std::string_view language) {
-  const auto text = engine::find_embedded_file(fmt::format("engines/{}/conformance.json", language));
-  if (!text) return Error{ErrorCode::kInternal, fmt::format("{} has no conformance.json", language), 0};
+  const auto text =
+      engine::find_embedded_file(fmt::format("engines/{}/conformance.json", language));
+  if (!text)
+    return Error{ErrorCode::kInternal, fmt::format("{} has no conformance.json", language), 0};
   return testing::parse_programs(*text);
 }
 
@@ -27,8 +29,11 @@ Result<bool> check(engine::Machine& machine, std::unique_ptr<engine::Language> l
   SW_TRY(const testing::ConformancePrograms programs, programs_of(name));
   SW_TRY(const auto engine, load_engine(machine, std::move(language)));
   const auto print = [&](const testing::CheckReport& report) {
-    const char* const verdict = report.violation != nullptr ? "FAILED " : report.skipped ? "skipped" : "ok     ";
-    fmt::print("{}  {}: {}\n", verdict, name, report.violation ? report.violation->message : report.name);
+    const char* const verdict = report.violation != nullptr ? "FAILED "
+                                : report.skipped            ? "skipped"
+                                                            : "ok     ";
+    fmt::print("{}  {}: {}\n", verdict, name,
+               report.violation ? report.violation->message : report.name);
   };
   return testing::run_engine_conformance(engine, programs, {.on_check = print}).ok();
 }

@@ -33,23 +33,27 @@ Result<int> engines_command(bool json) {
   SW_TRY(const auto machine, engine::Machine::create());
   SW_TRY(const auto languages, engine::all_languages());
   boost::json::array list;
-  if (!json) fmt::print(kRow, "LANGUAGE", "ENGINE", "VERSION", "PACKAGE", "CODE", "IMAGE", "BAKED", "LICENCE");
+  if (!json)
+    fmt::print(kRow, "LANGUAGE", "ENGINE", "VERSION", "PACKAGE", "CODE", "IMAGE", "BAKED",
+               "LICENCE");
   for (const auto& language : languages) {
     const engine::Manifest& manifest = language->manifest();
-    const engine::BakeStatus status = engine::EmbeddedEngine::status(machine->environment(), *language);
+    const engine::BakeStatus status =
+        engine::EmbeddedEngine::status(machine->environment(), *language);
     if (json) {
       list.push_back(to_json(manifest, status));
     } else {
-      fmt::print(kRow, manifest.language, manifest.engine, manifest.version, size_or_dash(status.package_bytes),
-                 size_or_dash(status.code_bytes), size_or_dash(status.image_bytes), status.baked ? "yes" : "no",
-                 manifest.licence);
+      fmt::print(kRow, manifest.language, manifest.engine, manifest.version,
+                 size_or_dash(status.package_bytes), size_or_dash(status.code_bytes),
+                 size_or_dash(status.image_bytes), status.baked ? "yes" : "no", manifest.licence);
     }
   }
   if (json) fmt::print("{}\n", boost::json::serialize(list));
   return 0;
 }
 
-Result<std::vector<std::unique_ptr<engine::Language>>> chosen_languages(const std::vector<std::string>& names) {
+Result<std::vector<std::unique_ptr<engine::Language>>> chosen_languages(
+    const std::vector<std::string>& names) {
   if (names.empty()) return engine::all_languages();
   std::vector<std::unique_ptr<engine::Language>> languages;
   for (const std::string& name : names) {

@@ -12,7 +12,8 @@
 namespace sw::cli {
 
 /// The named languages, or all.
-Result<std::vector<std::unique_ptr<engine::Language>>> chosen_languages(const std::vector<std::string>& names);
+Result<std::vector<std::unique_ptr<engine::Language>>> chosen_languages(
+    const std::vector<std::string>& names);
 
 /// Lists the languages: engine, version, licence, sizes, baked or not.
 Result<int> engines_command(bool json);

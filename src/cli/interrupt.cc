@@ -30,7 +30,8 @@ sigset_t taken_signals() {
 }
 
 [[noreturn]] void end_process(std::chrono::seconds patience) {
-  complain(fmt::format("what runs could not be stopped in {} s; the process ends", patience.count()));
+  complain(
+      fmt::format("what runs could not be stopped in {} s; the process ends", patience.count()));
   std::fflush(nullptr);
   ::_exit(kStatusCancelled);
 }
@@ -39,8 +40,8 @@ sigset_t taken_signals() {
 
 InterruptScope::InterruptScope(std::chrono::seconds patience) {
   const sigset_t set = taken_signals();
-  // The new thread inherits this mask, so the signal that ends it never meets it unprepared, however short the
-  // scope.
+  // The new thread inherits this mask, so the signal that ends it never meets it unprepared,
+  // however short the scope.
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   waiter_ = std::thread([this, set, patience] {
     int signal = 0;
@@ -49,7 +50,8 @@ InterruptScope::InterruptScope(std::chrono::seconds patience) {
     source_.request_stop();
     const auto end = std::chrono::steady_clock::now() + patience;
     while (true) {
-      const auto left = std::chrono::ceil<std::chrono::seconds>(end - std::chrono::steady_clock::now());
+      const auto left =
+          std::chrono::ceil<std::chrono::seconds>(end - std::chrono::steady_clock::now());
       if (left.count() <= 0) end_process(patience);
       const timespec wait{.tv_sec = left.count(), .tv_nsec = 0};
       if (::sigtimedwait(&set, nullptr, &wait) == kEndSignal) return;

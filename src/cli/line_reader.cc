@@ -27,7 +27,8 @@ void restore_terminal(int signal) {
   ::raise(signal);
 }
 
-/// While a line is edited the terminal echoes nothing. Whoever ends the process gets it back as it was.
+/// While a line is edited the terminal echoes nothing. Whoever ends the process gets it back as it
+/// was.
 class TerminalKept {
  public:
   TerminalKept() {
@@ -72,12 +73,13 @@ class TerminalReader final : public LineReader {
     ::el_set(edit_.get(), EL_PROMPT, &TerminalReader::prompt_of);
     ::el_set(edit_.get(), EL_EDITOR, "emacs");
     ::el_set(edit_.get(), EL_HIST, &::history, history_.get());
-    // While a line is edited Ctrl-C is a key like others, so that nothing has to happen in a signal handler.
+    // While a line is edited Ctrl-C is a key like others, so that nothing has to happen in a signal
+    // handler.
     ::el_set(edit_.get(), EL_SETTY, "-d", "-isig", nullptr);
     ::el_set(edit_.get(), EL_ADDFN, "sw-interrupt", "Give the line up", &TerminalReader::interrupt);
     ::el_set(edit_.get(), EL_BIND, "^C", "sw-interrupt", nullptr);
-    // A Ctrl-D that comes before the terminal has left its line mode arrives as ^@, which quotes the next key
-    // unless it is bound.
+    // A Ctrl-D that comes before the terminal has left its line mode arrives as ^@, which quotes
+    // the next key unless it is bound.
     ::el_set(edit_.get(), EL_BIND, "^@", "em-set-mark", nullptr);
     ::el_set(edit_.get(), EL_BIND, "^R", "em-inc-search-prev", nullptr);
     ::el_set(edit_.get(), EL_BIND, "\t", "ed-insert", nullptr);  // code is indented with it
@@ -90,7 +92,8 @@ class TerminalReader final : public LineReader {
     HistEvent event = {};
     ::history(history_.get(), &event, H_SAVE, history_file_.c_str());
     std::filesystem::permissions(
-        history_file_, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
+        history_file_, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write,
+        ignored);
   }
 
   Line read(const std::string& prompt) override {
@@ -143,9 +146,11 @@ class TerminalReader final : public LineReader {
 }  // namespace
 
 std::unique_ptr<LineReader> make_line_reader(const std::filesystem::path& history_file) {
-  if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0) return std::make_unique<PipeReader>();
+  if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0)
+    return std::make_unique<PipeReader>();
   // Characters of more than one byte are edited as one.
-  if (std::setlocale(LC_CTYPE, "") == nullptr || MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
+  if (std::setlocale(LC_CTYPE, "") == nullptr || MB_CUR_MAX == 1)
+    std::setlocale(LC_CTYPE, "C.UTF-8");
   return std::make_unique<TerminalReader>(history_file);
 }
 

@@ -34,8 +34,8 @@ class LineReader {
   virtual bool is_terminal() const = 0;
 };
 
-/// Editing with libedit when stdin and stdout are terminals; lines are remembered in `history_file` (empty: only
-/// for now). Otherwise lines as they are, without prompts.
+/// Editing with libedit when stdin and stdout are terminals; lines are remembered in `history_file`
+/// (empty: only for now). Otherwise lines as they are, without prompts.
 std::unique_ptr<LineReader> make_line_reader(const std::filesystem::path& history_file);
 
 }  // namespace sw::cli

@@ -36,7 +36,8 @@ int report(const Result<int>& status) { return status.ok() ? *status : report(st
 
 std::string not_empty(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
 
-/// One line for a command line that cannot be parsed; names the command as far as it was understood.
+/// One line for a command line that cannot be parsed; names the command as far as it was
+/// understood.
 std::string describe_wrong_use(const CLI::App* app, const CLI::Error& problem) {
   std::string command = app->get_name();
   while (!app->get_subcommands().empty()) {
@@ -47,10 +48,12 @@ std::string describe_wrong_use(const CLI::App* app, const CLI::Error& problem) {
   const std::vector<std::string> rest = app->remaining();
   // CLI11 says only that a subcommand is required, also if the one that is there is unknown.
   if (app->get_require_subcommand_min() > 0) {
-    what = rest.empty() ? "a command is missing"
-                        : fmt::format("there is no {} '{}'", rest.front().starts_with('-') ? "option" : "command",
-                                      rest.front());
-  } else if (app->get_name() == "run" && dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr) {
+    what = rest.empty()
+               ? "a command is missing"
+               : fmt::format("there is no {} '{}'",
+                             rest.front().starts_with('-') ? "option" : "command", rest.front());
+  } else if (app->get_name() == "run" &&
+             dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr) {
     what += "; put -- before arguments of the program";
   }
   return fmt::format("sandbox-workers: {} (see {} --help)\n", what, command);
@@ -74,7 +77,8 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
     if (!options.file.empty()) options.arguments.insert(options.arguments.begin(), options.file);
     options.file.clear();
   } else if (options.file.empty()) {
-    return Error{sw::ErrorCode::kInvalidArgument, "nothing to run: give -c CODE, a file, or - for stdin", 0};
+    return Error{sw::ErrorCode::kInvalidArgument,
+                 "nothing to run: give -c CODE, a file, or - for stdin", 0};
   }
   SW_TRY(options.wall_max, sw::cli::parse_duration(arguments.timeout));
   if (!arguments.cpu.empty()) {
@@ -94,29 +98,37 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
 
 void add_run_options(CLI::App& command, RunArguments& arguments) {
   sw::cli::RunOptions& options = arguments.options;
-  command.add_option("-l,--language", options.language, "Language; otherwise by the file's ending or #! line");
+  command.add_option("-l,--language", options.language,
+                     "Language; otherwise by the file's ending or #! line");
   command.add_option("-c,--code", arguments.code, "The code itself");
   command.add_option("file", options.file, "A file, - for stdin, or a folder with a main program");
   command.add_option("arguments", options.arguments, "Arguments of the program");
-  command.add_option("--env", options.env, "NAME=value in the program's environment; may be repeated")
+  command
+      .add_option("--env", options.env, "NAME=value in the program's environment; may be repeated")
       ->allow_extra_args(false);
-  command.add_option("--stdin", options.stdin_file, "File that is the program's input; - for this process's");
+  command.add_option("--stdin", options.stdin_file,
+                     "File that is the program's input; - for this process's");
   command.add_option("--workspace", options.workspace,
                      "Folder that is /workspace; what the program changes is written back");
   command
       .add_option("--on-error", arguments.on_error,
                   "After an error, keep what the run did, or rollback: drop it all")
       ->capture_default_str();
-  command.add_option("--timeout", arguments.timeout, "Time limit: 10s, 500ms, 2m, none")->capture_default_str();
-  command.add_option("--cpu", arguments.cpu, "Limit of CPU time, which sleeping does not use: 2s, 100ms");
+  command.add_option("--timeout", arguments.timeout, "Time limit: 10s, 500ms, 2m, none")
+      ->capture_default_str();
+  command.add_option("--cpu", arguments.cpu,
+                     "Limit of CPU time, which sleeping does not use: 2s, 100ms");
   command.add_option("--memory", arguments.memory, "Memory limit: 512M, 1G");
   command.add_flag("--json", options.json, "Print the result as JSON, output included");
-  command.add_option("--sandbox", options.sandbox, "Go on in this sandbox, whose files and state are kept");
+  command.add_option("--sandbox", options.sandbox,
+                     "Go on in this sandbox, whose files and state are kept");
   command.add_option("--context", options.context,
                      "Context of the sandbox; otherwise the one named after the language");
-  command.add_option("--data", options.data_folder, "The data folder with --sandbox")->capture_default_str();
+  command.add_option("--data", options.data_folder, "The data folder with --sandbox")
+      ->capture_default_str();
   // An unset variable of the shell must not silently mean "keep nothing".
-  for (const char* name : {"--sandbox", "--context", "--workspace"}) command.get_option(name)->check(not_empty);
+  for (const char* name : {"--sandbox", "--context", "--workspace"})
+    command.get_option(name)->check(not_empty);
 }
 
 /// The options of `repl` as text, before they are checked.
@@ -138,7 +150,8 @@ void add_repl_options(CLI::App& command, ReplArguments& arguments) {
                      "Keep files and state in this sandbox; otherwise they end with it");
   command.add_option("--context", options.context,
                      "Where to begin; otherwise in the one named after the language");
-  command.add_option("--data", options.data_folder, "The data folder with --sandbox")->capture_default_str();
+  command.add_option("--data", options.data_folder, "The data folder with --sandbox")
+      ->capture_default_str();
   // An unset variable of the shell must not silently mean "keep nothing".
   for (const char* name : {"--sandbox", "--context"}) command.get_option(name)->check(not_empty);
   command.add_option("--timeout", arguments.timeout, "Time limit of a cell: 10s, 500ms, 2m, none")
@@ -164,12 +177,15 @@ void add_context_commands(CLI::App& app, ContextArguments& arguments) {
   arguments.list = app.add_subcommand("contexts", "List the contexts of a sandbox");
   common(arguments.list);
   arguments.list->add_flag("--json", arguments.json, "As JSON");
-  arguments.snapshots = app.add_subcommand("snapshots", "Show what is stored of the contexts' memory");
+  arguments.snapshots =
+      app.add_subcommand("snapshots", "Show what is stored of the contexts' memory");
   common(arguments.snapshots);
   arguments.snapshots->add_flag("--json", arguments.json, "As JSON");
-  CLI::App* group = app.add_subcommand("context", "Fork, undo, mark or delete a context of a sandbox");
+  CLI::App* group =
+      app.add_subcommand("context", "Fork, undo, mark or delete a context of a sandbox");
   group->require_subcommand(1);
-  const auto add = [&](const char* name, const char* what, sw::cli::ContextAction action, const char* argument) {
+  const auto add = [&](const char* name, const char* what, sw::cli::ContextAction action,
+                       const char* argument) {
     CLI::App* command = group->add_subcommand(name, what);
     common(command);
     command->add_option("context", options.context, "The context")->required();
@@ -177,7 +193,8 @@ void add_context_commands(CLI::App& app, ContextArguments& arguments) {
     arguments.actions.emplace_back(command, action);
     return command;
   };
-  add("fork", "Make a second context that goes on from where one is", sw::cli::ContextAction::kFork, "new");
+  add("fork", "Make a second context that goes on from where one is", sw::cli::ContextAction::kFork,
+      "new");
   add("undo", "Take back what the last runs did to memory", sw::cli::ContextAction::kUndo, nullptr)
       ->add_option("--runs", options.runs, "How many")
       ->capture_default_str();
@@ -198,7 +215,8 @@ int run_program(int argc, char** argv) {
   add_run_options(*run_app, run_arguments);
 
   ReplArguments repl_arguments;
-  CLI::App* repl_app = app.add_subcommand("repl", "Type code cell by cell; what it defines is kept");
+  CLI::App* repl_app =
+      app.add_subcommand("repl", "Type code cell by cell; what it defines is kept");
   add_repl_options(*repl_app, repl_arguments);
 
   bool engines_json = false;
@@ -206,16 +224,19 @@ int run_program(int argc, char** argv) {
   engines_app->add_flag("--json", engines_json, "As JSON");
 
   std::vector<std::string> bake_languages;
-  CLI::App* bake_app = app.add_subcommand("bake", "Fetch, compile and boot languages ahead of their first use");
+  CLI::App* bake_app =
+      app.add_subcommand("bake", "Fetch, compile and boot languages ahead of their first use");
   bake_app->add_option("language", bake_languages, "Languages; all if none is named");
 
   std::vector<std::string> conformance_languages;
-  CLI::App* conformance_app = app.add_subcommand("conformance", "Check that languages keep the engine contract");
+  CLI::App* conformance_app =
+      app.add_subcommand("conformance", "Check that languages keep the engine contract");
   conformance_app->add_option("language", conformance_languages, "Languages; all if none is named");
 
   std::string backup_from = sw::cli::default_data_folder();
   std::string backup_to;
-  CLI::App* backup_app = app.add_subcommand("backup", "Copy the data folder, also while it is in use");
+  CLI::App* backup_app =
+      app.add_subcommand("backup", "Copy the data folder, also while it is in use");
   backup_app->add_option("--data", backup_from, "The data folder")->capture_default_str();
   backup_app->add_option("folder", backup_to, "A new folder for the copy")->required();
 
@@ -243,7 +264,8 @@ int run_program(int argc, char** argv) {
     return report(sw::cli::snapshots_command(context_arguments.options, context_arguments.json));
   }
   for (const auto& [command, action] : context_arguments.actions) {
-    if (command->parsed()) return report(sw::cli::context_command(action, context_arguments.options));
+    if (command->parsed())
+      return report(sw::cli::context_command(action, context_arguments.options));
   }
   return sw::cli::kStatusWrongUse;
 }
@@ -265,7 +287,8 @@ int run_and_print(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A reader that went away, or a file that must not grow, is an error of the write, not the end of the process.
+  // A reader that went away, or a file that must not grow, is an error of the write, not the end of
+  // the process.
   for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
   sw::occupy_standard_streams();
   return run_and_print(argc, argv);

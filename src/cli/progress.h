@@ -11,8 +11,8 @@
 
 namespace sw::cli {
 
-/// Shows the steps of a bake on stderr: a bar that moves by the time a step is expected to take on a terminal, a
-/// line per step elsewhere. Thread-safe.
+/// Shows the steps of a bake on stderr: a bar that moves by the time a step is expected to take on
+/// a terminal, a line per step elsewhere. Thread-safe.
 class ProgressDisplay {
  public:
   ProgressDisplay();

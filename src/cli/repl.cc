@@ -53,12 +53,14 @@ class Repl {
     return fmt::format("{}:{}> ", target_.language(), context_);
   }
 
-  /// Lines until they are a whole cell, or an empty one says that they have to do. nullopt: the end.
+  /// Lines until they are a whole cell, or an empty one says that they have to do. nullopt: the
+  /// end.
   std::optional<std::string> read_cell() {
     std::string cell;
     for (bool first = true;; first = false) {
       const std::string ask = prompt();
-      const LineReader::Line line = lines_.read(first ? ask : fmt::format("{:>{}}", ". ", ask.size()));
+      const LineReader::Line line =
+          lines_.read(first ? ask : fmt::format("{:>{}}", ". ", ask.size()));
       switch (line.kind) {
         case LineReader::Kind::kInterrupted: return "";
         case LineReader::Kind::kEnd: return first ? std::nullopt : std::optional(cell);
@@ -82,7 +84,8 @@ class Repl {
     if (!ran->note.empty()) cli::complain(ran->note);
     show(ran->outcome, sink);
     if (const auto failed = sink.stdout_failure()) return fail(cannot_print(*failed));
-    if (ran->outcome.ending == engine::Ending::kExited) status_ = ran->outcome.exit_code.value_or(0);
+    if (ran->outcome.ending == engine::Ending::kExited)
+      status_ = ran->outcome.exit_code.value_or(0);
   }
 
   void obey(const std::string& line) {
@@ -90,8 +93,8 @@ class Repl {
     const std::string command = line.substr(1, space - 1);
     std::string argument = line.substr(std::min(line.find_first_not_of(" \t", space), line.size()));
     argument.erase(argument.find_last_not_of(" \t") + 1);
-    const bool wants_name =
-        command == "context" || command == "fork" || command == "checkpoint" || command == "restore";
+    const bool wants_name = command == "context" || command == "fork" || command == "checkpoint" ||
+                            command == "restore";
     if (wants_name && argument.empty()) {
       cli::complain(fmt::format(":{} needs a name", command));
     } else if (command == "help") {
@@ -122,7 +125,8 @@ class Repl {
   void undo(const std::string& argument) {
     std::uint32_t runs = 1;
     if (!argument.empty()) {
-      const auto [end, problem] = std::from_chars(argument.data(), argument.data() + argument.size(), runs);
+      const auto [end, problem] =
+          std::from_chars(argument.data(), argument.data() + argument.size(), runs);
       if (problem != std::errc() || end != argument.data() + argument.size() || runs == 0) {
         cli::complain(fmt::format(":undo takes a number of cells, not '{}'", argument));
         return;
@@ -144,8 +148,8 @@ class Repl {
     const auto contexts = target_.contexts();
     if (!contexts.ok()) return complain(contexts.error());
     for (const ReplTarget::Context& context : *contexts) {
-      fmt::print("{} {:<24} {:<12} {:>6} runs  {}\n", context.id == context_ ? '*' : ' ', context.id,
-                 context.language, context.executions, context.memory);
+      fmt::print("{} {:<24} {:<12} {:>6} runs  {}\n", context.id == context_ ? '*' : ' ',
+                 context.id, context.language, context.executions, context.memory);
     }
   }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The read-evaluate-print loop over one sandbox: cells of code, and commands that begin with a colon.
+// The read-evaluate-print loop over one sandbox: cells of code, and commands that begin with a
+// colon.
 
 #include <cstdint>
 #include <functional>
@@ -40,8 +41,8 @@ class ReplTarget {
   virtual ~ReplTarget() = default;
   virtual const std::string& language() const = 0;
   virtual bool is_complete(std::string_view code) = 0;
-  /// Makes the context if it is new. Errors: kInvalidArgument for a name that cannot be one, and for a context in
-  /// another language.
+  /// Makes the context if it is new. Errors: kInvalidArgument for a name that cannot be one, and
+  /// for a context in another language.
   virtual Result<void> open_context(const std::string& context) = 0;
   /// Runs a cell in a context, which is made if it is new.
   virtual Result<Ran> run(const std::string& context, const std::string& code, std::stop_token stop,
@@ -55,8 +56,8 @@ class ReplTarget {
   virtual Result<std::vector<std::string>> checkpoints(const std::string& context) = 0;
 };
 
-/// Until the end of input, `:quit`, or an exit in the code, whose status is returned. `context` is where it
-/// begins.
+/// Until the end of input, `:quit`, or an exit in the code, whose status is returned. `context` is
+/// where it begins.
 int run_repl(LineReader& lines, ReplTarget& target, std::string context);
 
 }  // namespace sw::cli

@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 /// $XDG_STATE_HOME/sandbox-workers/history-LANGUAGE; empty when there is no home.
 fs::path history_file(const std::string& language) {
   fs::path state;
-  if (const char* folder = std::getenv("XDG_STATE_HOME"); folder != nullptr && *folder == '/') state = folder;
+  if (const char* folder = std::getenv("XDG_STATE_HOME"); folder != nullptr && *folder == '/')
+    state = folder;
   else if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
     state = fs::path(home) / ".local" / "state";
   else return {};
@@ -32,7 +33,8 @@ fs::path history_file(const std::string& language) {
 
 class SandboxTarget final : public ReplTarget {
  public:
-  SandboxTarget(std::shared_ptr<engine::Engine> engine, LocalSandbox& local, const ReplOptions& options)
+  SandboxTarget(std::shared_ptr<engine::Engine> engine, LocalSandbox& local,
+                const ReplOptions& options)
       : engine_(std::move(engine)),
         local_(local),
         completeness_(engine_),
@@ -69,10 +71,11 @@ class SandboxTarget final : public ReplTarget {
   Result<std::vector<File>> files() override {
     using Entries = std::vector<WorkspaceEntry>;
     constexpr std::string_view kFolder = "/workspace";
-    SW_TRY(const Entries entries, sandbox().with_files(sandbox::FileUse::kLook, "directory.list", kFolder,
-                                                       [&](Workspace& workspace, std::uint64_t) {
-                                                         return workspace.list(kFolder, Depth::kAll);
-                                                       }));
+    SW_TRY(const Entries entries,
+           sandbox().with_files(sandbox::FileUse::kLook, "directory.list", kFolder,
+                                [&](Workspace& workspace, std::uint64_t) {
+                                  return workspace.list(kFolder, Depth::kAll);
+                                }));
     std::vector<File> files;
     for (const WorkspaceEntry& entry : entries) {
       files.push_back({.path = entry.path.substr(kFolder.size() + 1),
@@ -141,9 +144,11 @@ Result<int> repl_command(const ReplOptions& options) {
   SW_CHECK_OK(local->add_engine(engine));
   SandboxTarget target(engine, *local, options);
   const auto lines = make_line_reader(history_file(engine->info().language));
-  // At a prompt Ctrl-C is a key, while a cell runs it interrupts the cell; between the two it means nothing.
+  // At a prompt Ctrl-C is a key, while a cell runs it interrupts the cell; between the two it means
+  // nothing.
   if (lines->is_terminal()) ::signal(SIGINT, SIG_IGN);
-  return run_repl(*lines, target, options.context.empty() ? engine->info().language : options.context);
+  return run_repl(*lines, target,
+                  options.context.empty() ? engine->info().language : options.context);
 }
 
 }  // namespace sw::cli

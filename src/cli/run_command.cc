@@ -46,7 +46,8 @@ struct Job {
 };
 
 /// `main` is the program's name if `file` is a folder.
-Result<Program> read_program(const RunOptions& options, const fs::path& file, const std::string& main) {
+Result<Program> read_program(const RunOptions& options, const fs::path& file,
+                             const std::string& main) {
   if (options.code) return Program{*options.code, ""};
   if (!main.empty()) {
     SW_TRY(std::string code, read_main(file, main));
@@ -60,7 +61,8 @@ Result<Program> read_program(const RunOptions& options, const fs::path& file, co
   return Program{std::move(code), file.native()};
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> parse_env(const std::vector<std::string>& items) {
+Result<std::vector<std::pair<std::string, std::string>>> parse_env(
+    const std::vector<std::string>& items) {
   std::vector<std::pair<std::string, std::string>> env;
   for (const std::string& item : items) {
     const std::size_t equals = item.find('=');
@@ -75,7 +77,8 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_env(const std::ve
 Result<std::string> read_stdin_option(const RunOptions& options) {
   if (options.stdin_file.empty()) return std::string();
   if (options.stdin_file == "-" && options.file == "-") {
-    return Error{ErrorCode::kInvalidArgument, "the code and the program's input cannot both come from stdin", 0};
+    return Error{ErrorCode::kInvalidArgument,
+                 "the code and the program's input cannot both come from stdin", 0};
   }
   if (options.stdin_file == "-") return read_stdin(kStdinBytesMax);
   return read_text_file(options.stdin_file, kStdinBytesMax);
@@ -100,8 +103,8 @@ std::string show_memory(std::uint64_t bytes) {
   return bytes >> 20 != 0 ? fmt::format("{} MiB", bytes >> 20) : fmt::format("{} bytes", bytes);
 }
 
-/// What could not be printed is a failure. Only when the reader is gone, which the program may know about and take
-/// for the reason to fail, its own status stands.
+/// What could not be printed is a failure. Only when the reader is gone, which the program may know
+/// about and take for the reason to fail, its own status stands.
 Result<int> status_of(const engine::Outcome& outcome, const TerminalSink& terminal) {
   const int status = status_of(outcome);
   const auto failed = terminal.stdout_failure();
@@ -115,9 +118,11 @@ bool keeps_files(const engine::Outcome& outcome, runtime::AfterError on_error) {
   return !outcome.cut_off && (on_error == runtime::AfterError::kKeep || status_of(outcome) == 0);
 }
 
-/// A run that leaves nothing but what it wrote into its workspace folder; `files` tells what became of that.
-Result<engine::Outcome> run_fresh(engine::Machine& machine, const std::shared_ptr<engine::Engine>& engine,
-                                  Job& job, runtime::AfterError on_error, wasi::OutputSink& sink,
+/// A run that leaves nothing but what it wrote into its workspace folder; `files` tells what became
+/// of that.
+Result<engine::Outcome> run_fresh(engine::Machine& machine,
+                                  const std::shared_ptr<engine::Engine>& engine, Job& job,
+                                  runtime::AfterError on_error, wasi::OutputSink& sink,
                                   std::optional<engine::WriteBackReport>& files) {
   engine::RunRequest& request = job.request;
   SW_TRY(auto workspace, load_workspace(job.workspace_folder, machine.clocks()));
@@ -129,8 +134,9 @@ Result<engine::Outcome> run_fresh(engine::Machine& machine, const std::shared_pt
 }
 
 /// A run in a context that goes on from the runs before it.
-Result<sandbox::Ran> run_in_sandbox(const std::shared_ptr<engine::Engine>& engine, engine::RunRequest& request,
-                                    const RunOptions& options, wasi::OutputSink& sink) {
+Result<sandbox::Ran> run_in_sandbox(const std::shared_ptr<engine::Engine>& engine,
+                                    engine::RunRequest& request, const RunOptions& options,
+                                    wasi::OutputSink& sink) {
   const std::string& language = engine->info().language;
   SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
   SW_CHECK_OK(local->add_engine(engine));
@@ -157,7 +163,8 @@ Result<void> check_sandbox_options(const RunOptions& options, const std::string&
   if (options.sandbox.empty()) return {};
   if (!workspace_folder.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "a sandbox has a /workspace of its own: --sandbox cannot be combined with --workspace or FOLDER",
+                 "a sandbox has a /workspace of its own: --sandbox cannot be combined with "
+                 "--workspace or FOLDER",
                  0};
   }
   return sandbox::check_sandbox_id(options.sandbox);
@@ -205,7 +212,8 @@ Result<Job> prepare(const RunOptions& options) {
   SW_TRY(request.stdin_data, read_stdin_option(options));
   request.limits.wall_max = options.wall_max;
   request.limits.cpu_max = options.cpu_max;
-  request.limits.memory_bytes_max = options.memory_bytes_max.value_or(job.language->manifest().memory_bytes_max);
+  request.limits.memory_bytes_max =
+      options.memory_bytes_max.value_or(job.language->manifest().memory_bytes_max);
   if (!options.json) {
     // What is printed is passed on at once and need not be kept, nor is a value ever too long for a terminal.
     request.limits.output_bytes_max = 0;
@@ -237,7 +245,8 @@ Result<int> run_command(const RunOptions& options) {
     SW_TRY(outcome, run_fresh(*machine, engine, job, options.on_error, sink, files));
   } else {
     auto answer = run_in_sandbox(engine, job.request, options, sink);
-    if (!answer.ok() && interrupt->token().stop_requested()) return kStatusCancelled;  // before the run began
+    if (!answer.ok() && interrupt->token().stop_requested())
+      return kStatusCancelled;  // before the run began
     if (!answer.ok()) return std::move(answer).error();
     sandbox::Ran& ran = *answer;
     outcome = std::move(ran.response.outcome);
@@ -253,8 +262,8 @@ Result<int> run_command(const RunOptions& options) {
   }
   interrupt.reset();
   if (options.json) {
-    const std::string text =
-        engine::execution_result_json(engine->info(), job.request, outcome, buffer.out, buffer.err, report, files);
+    const std::string text = engine::execution_result_json(engine->info(), job.request, outcome,
+                                                           buffer.out, buffer.err, report, files);
     write_text(terminal, wasi::Stream::kStdout, text + '\n');
   } else {
     if (report && is_worth_telling(report->note)) complain(report->note);
@@ -263,8 +272,8 @@ Result<int> run_command(const RunOptions& options) {
     // A language's own out-of-memory error does not say that the limit is ours, nor how much it is.
     if (outcome.ending == engine::Ending::kMemoryLimit && outcome.error &&
         outcome.error->name != engine::kExecutionLimitError) {
-      complain(
-          fmt::format("memory limit of {} reached (--memory)", show_memory(job.request.limits.memory_bytes_max)));
+      complain(fmt::format("memory limit of {} reached (--memory)",
+                           show_memory(job.request.limits.memory_bytes_max)));
     }
   }
   if (files) show(*files, job.workspace_folder);

@@ -37,8 +37,9 @@ sandbox::SandboxOptions local_options() {
 
 std::string binding_of(std::string_view language) {
   std::string name(language);
-  std::ranges::transform(name, name.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
   return name;
 }
 
@@ -65,7 +66,8 @@ boost::json::object snapshot_json(const sandbox::ContextRecord& context,
   }
   return {{"context", context.id},
           {"language", context.language},
-          {"snapshot", context.snapshot ? boost::json::value(runtime::to_json(*context.snapshot)) : nullptr},
+          {"snapshot",
+           context.snapshot ? boost::json::value(runtime::to_json(*context.snapshot)) : nullptr},
           {"checkpoints", std::move(names)}};
 }
 
@@ -76,8 +78,10 @@ Result<void> act(ContextAction action, const ContextOptions& options, sandbox::S
       return {};
     }
     case ContextAction::kUndo: return sandbox.undo(options.context, options.runs);
-    case ContextAction::kCheckpoint: return sandbox.add_checkpoint(options.context, options.argument);
-    case ContextAction::kRestore: return sandbox.restore_checkpoint(options.context, options.argument);
+    case ContextAction::kCheckpoint:
+      return sandbox.add_checkpoint(options.context, options.argument);
+    case ContextAction::kRestore:
+      return sandbox.restore_checkpoint(options.context, options.argument);
     case ContextAction::kDelete: return sandbox.delete_context(options.context);
   }
   return {};
@@ -104,8 +108,8 @@ Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open(const std::filesystem::
   return local;
 }
 
-Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open_existing(const std::filesystem::path& data_folder,
-                                                                  const std::string& id) {
+Result<std::unique_ptr<LocalSandbox>> LocalSandbox::open_existing(
+    const std::filesystem::path& data_folder, const std::string& id) {
   SW_TRY(const storage::ObjectName name, sandbox::object_name(id));
   const Error missing{ErrorCode::kNotFound,
                       fmt::format("there is no sandbox '{}' in {}", id, data_folder.native()), 0};
@@ -140,11 +144,13 @@ Result<void> LocalSandbox::add_engine(std::shared_ptr<engine::Engine> engine) {
   return {};
 }
 
-Result<sandbox::ContextRecord> LocalSandbox::context(const std::string& id, const std::string& language) {
+Result<sandbox::ContextRecord> LocalSandbox::context(const std::string& id,
+                                                     const std::string& language) {
   const auto known = sandbox_->context(id);
   if (known.ok() && known->language != language) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("the context '{}' is in {}, not in {}", id, known->language, language), 0};
+                 fmt::format("the context '{}' is in {}, not in {}", id, known->language, language),
+                 0};
   }
   if (known.ok() || known.error().code != ErrorCode::kContextNotFound) return known;
   return sandbox_->create_context({.binding = binding_of(language), .id = id, .env = {}});
@@ -154,7 +160,9 @@ Result<sandbox::Ran> LocalSandbox::run(const sandbox::Cell& cell, wasi::OutputSi
   return sandbox_->execute(cell, output);
 }
 
-bool is_worth_telling(std::string_view note) { return !note.empty() && note != runtime::kNewContextNote; }
+bool is_worth_telling(std::string_view note) {
+  return !note.empty() && note != runtime::kNewContextNote;
+}
 
 std::string_view memory_state(const sandbox::ContextRecord& context) {
   if (!context.snapshot) return "not saved";
@@ -187,7 +195,8 @@ Result<int> snapshots_command(const ContextOptions& options, bool json) {
   std::set<std::string> loaded;
   boost::json::array list;
   if (!json)
-    fmt::print(kSnapshotRow, "CONTEXT", "LANGUAGE", "MEMORY", "DIFFERS", "STORED", "TAKEN", "CHECKPOINTS");
+    fmt::print(kSnapshotRow, "CONTEXT", "LANGUAGE", "MEMORY", "DIFFERS", "STORED", "TAKEN",
+               "CHECKPOINTS");
   for (const sandbox::ContextRecord& context : contexts) {
     // Checkpoints are the Interpreter's, and that comes with its engine.
     if (loaded.insert(context.language).second) {
@@ -204,7 +213,8 @@ Result<int> snapshots_command(const ContextOptions& options, bool json) {
     for (const runtime::Checkpoint& checkpoint : checkpoints) names.push_back(checkpoint.name);
     const auto& snapshot = context.snapshot;
     fmt::print(kSnapshotRow, context.id, context.language, memory_state(context),
-               snapshot ? show_bytes(snapshot->bytes) : "-", snapshot ? show_bytes(snapshot->stored_bytes) : "-",
+               snapshot ? show_bytes(snapshot->bytes) : "-",
+               snapshot ? show_bytes(snapshot->stored_bytes) : "-",
                snapshot ? runtime::iso_time(snapshot->taken_at_ms) : "-",
                names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", ")));
   }
@@ -216,8 +226,9 @@ Result<int> context_command(ContextAction action, const ContextOptions& options)
   SW_TRY(const auto local, LocalSandbox::open_existing(options.data_folder, options.sandbox));
   const auto found = local->sandbox().context(options.context);
   if (!found.ok() && found.error().code == ErrorCode::kContextNotFound) {
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("the sandbox '{}' has no context '{}'", options.sandbox, options.context), 0};
+    return Error{
+        ErrorCode::kNotFound,
+        fmt::format("the sandbox '{}' has no context '{}'", options.sandbox, options.context), 0};
   }
   SW_TRY(const sandbox::ContextRecord context, found);
   SW_TRY(const auto machine, engine::Machine::create());

@@ -16,16 +16,16 @@
 
 namespace sw::cli {
 
-/// A sandbox, its Interpreters, and what they stand on. Nothing in it expires, and limits are those of this
-/// machine rather than of a server.
+/// A sandbox, its Interpreters, and what they stand on. Nothing in it expires, and limits are those
+/// of this machine rather than of a server.
 class LocalSandbox {
  public:
   /// In a data folder. Errors: kUnavailable while another process uses it.
   static Result<std::unique_ptr<LocalSandbox>> open(const std::filesystem::path& data_folder,
                                                     const std::string& id);
   /// The same for one that is there already. Errors: also kNotFound.
-  static Result<std::unique_ptr<LocalSandbox>> open_existing(const std::filesystem::path& data_folder,
-                                                             const std::string& id);
+  static Result<std::unique_ptr<LocalSandbox>> open_existing(
+      const std::filesystem::path& data_folder, const std::string& id);
   /// One that ends with this object.
   static Result<std::unique_ptr<LocalSandbox>> in_memory(const std::string& id);
 
@@ -34,7 +34,8 @@ class LocalSandbox {
 
   sandbox::Sandbox& sandbox() { return *sandbox_; }
 
-  /// The context of that name, made if it is new. Errors: kInvalidArgument for one in another language.
+  /// The context of that name, made if it is new. Errors: kInvalidArgument for one in another
+  /// language.
   Result<sandbox::ContextRecord> context(const std::string& id, const std::string& language);
   Result<sandbox::Ran> run(const sandbox::Cell& cell, wasi::OutputSink& output);
 

@@ -51,7 +51,8 @@ void show(const engine::Outcome& outcome, wasi::OutputSink& sink) {
     const engine::GuestError& error = *outcome.error;
     std::string text;
     for (const std::string& line : error.traceback) text += line + '\n';
-    // Tracebacks of the languages end with, or begin by, saying what the error is; those of limits do not.
+    // Tracebacks of the languages end with, or begin by, saying what the error is; those of limits
+    // do not.
     if (outcome.ending == engine::Ending::kCancelled) text += "sandbox-workers: interrupted\n";
     else if (text.find(error.name) == std::string::npos)
       text += fmt::format("{}: {}\n", error.name, error.message);

@@ -14,12 +14,12 @@
 
 namespace sw::cli {
 
-/// Passes output on as it is printed. A write that fails is the program's to deal with; that it happened is kept
-/// for the exit status.
+/// Passes output on as it is printed. A write that fails is the program's to deal with; that it
+/// happened is kept for the exit status.
 class TerminalSink final : public wasi::OutputSink {
  public:
-  /// `give_up` is called, once, when so many writes have failed that the program does not care, and might go on
-  /// for ever: it should end the run.
+  /// `give_up` is called, once, when so many writes have failed that the program does not care, and
+  /// might go on for ever: it should end the run.
   explicit TerminalSink(std::function<void()> give_up = {}) : give_up_(std::move(give_up)) {}
 
   wasi::Errno write(wasi::Stream stream, BytesView bytes) override;
@@ -43,8 +43,8 @@ void write_text(wasi::OutputSink& sink, wasi::Stream stream, std::string_view te
 /// A name that a guest may have chosen, for a line of ours: control characters become '?'.
 std::string printable(std::string_view name);
 
-/// Says something of our own on stderr, whether or not anybody can read it. Control characters other than line
-/// feeds become '?'.
+/// Says something of our own on stderr, whether or not anybody can read it. Control characters
+/// other than line feeds become '?'.
 void complain(std::string_view message);
 
 /// Shows how a run ended, as a REPL would.

@@ -64,8 +64,10 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
   constexpr double kLargest = 4.0 * 1024 * 1024 * 1024;  // what a 32-bit memory can have
   const auto bytes = scale(text, kUnits, kLargest);
   if (!bytes || *bytes < 1) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is not a size up to 4G; write 512M, 1G, 64K or a number of bytes", text), 0};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("'{}' is not a size up to 4G; write 512M, 1G, 64K or a number of bytes", text),
+        0};
   }
   return static_cast<std::uint64_t>(*bytes);
 }

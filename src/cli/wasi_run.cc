@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// wasi-run: runs any WASI preview 1 command module on our host, so that outside test suites can be run
+// wasi-run: runs any WASI preview 1 command module on our host, so that outside test suites can be
+// run
 // against it. Folders given with --dir are read into memory first and written back at the end.
 
 #include <fcntl.h>
@@ -100,7 +101,8 @@ Result<void> Folders::add(const std::string& dir) {
   // Outside suites may use more room than a sandbox gets.
   const wasi::TreeLimits limits{.file_bytes_max = std::uint64_t{4} << 30,
                                 .tree_bytes_max = std::uint64_t{16} << 30};
-  SW_TRY(wasi::HostFolder folder, wasi::HostFolder::load(host, limits, wasi::SystemClocks().realtime_ns()));
+  SW_TRY(wasi::HostFolder folder,
+         wasi::HostFolder::load(host, limits, wasi::SystemClocks().realtime_ns()));
   for (const std::string& skipped : folder.skipped()) tell("wasi-run: not loaded: {}\n", skipped);
   folders.push_back(std::move(folder));
   preopens.push_back({guest, path});
@@ -125,7 +127,8 @@ Result<Bytes> read_module(const std::string& path) {
 Result<std::unique_ptr<Host>> make_host(const Arguments& arguments, Folders& folders) {
   for (const std::string& dir : arguments.dirs) SW_CHECK_OK(folders.add(dir));
   // "/" need not be preopened here, so links that begin with it have no meaning to such guests.
-  wasi::WasiOptions options{.preopens = folders.preopens, .absolute_links = wasi::AbsoluteLinks::kRefuse};
+  wasi::WasiOptions options{.preopens = folders.preopens,
+                            .absolute_links = wasi::AbsoluteLinks::kRefuse};
   return std::make_unique<Host>(folders.layout.build(), std::move(options));
 }
 
@@ -145,10 +148,12 @@ wasi::RunOptions run_options(const Arguments& arguments, const Folders& folders)
 Result<void> call_start(wasm::Engine& engine, const Bytes& wasm, Host& host) {
   SW_TRY(const wasm::Module module, wasm::Module::compile(engine, wasm));
   wasm::Linker linker(engine);
-  SW_CHECK_OK(wasi::add_to_linker(
-      linker, [](wasm::HostState& state) -> wasi::Wasi& { return static_cast<Host&>(state).wasi; }));
+  SW_CHECK_OK(wasi::add_to_linker(linker, [](wasm::HostState& state) -> wasi::Wasi& {
+    return static_cast<Host&>(state).wasi;
+  }));
   // The module as it is, with its data and its start function: nothing is kept or put back.
-  SW_TRY(const auto pre, wasm::InstancePre::create(engine, linker, module, wasm::StateFacts{}, nullptr));
+  SW_TRY(const auto pre,
+         wasm::InstancePre::create(engine, linker, module, wasm::StateFacts{}, nullptr));
   SW_TRY(const auto instance, pre->instantiate(host, {.memory_bytes_max = std::uint64_t{4} << 30}));
   SW_TRY(const auto start, instance->function<void()>("_start"));
   return instance->call(start);
@@ -171,7 +176,8 @@ Result<int> run(const Arguments& arguments) {
   SW_CHECK_OK(host->wasi.start_run(std::move(options)));
   SW_TRY(const auto engine, wasm::Engine::create({}));
   Result<void> ended;
-  SW_CHECK_OK(wasm::run_on_guest_thread(engine->options(), [&] { ended = call_start(*engine, wasm, *host); }));
+  SW_CHECK_OK(wasm::run_on_guest_thread(engine->options(),
+                                        [&] { ended = call_start(*engine, wasm, *host); }));
   SW_CHECK_OK(folders.write_back());
   const bool exited = !ended.ok() && ended.error().code == ErrorCode::kGuestExit;
   if (ended.ok() || exited) {
@@ -181,7 +187,8 @@ Result<int> run(const Arguments& arguments) {
     return status;
   }
   const Error& error = ended.error();
-  if (error.code != ErrorCode::kGuestTrap && error.code != ErrorCode::kGuestStackOverflow) return error;
+  if (error.code != ErrorCode::kGuestTrap && error.code != ErrorCode::kGuestStackOverflow)
+    return error;
   tell("wasi-run: {}: {}\n", code_name(error.code), error.message);
   return kTrapped;
 }
@@ -193,11 +200,15 @@ int fail(const Error& error) {
 
 int run_program(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Runs a WASI preview 1 command module. Folders are read into memory and written back at the end.");
+  CLI::App app(
+      "Runs a WASI preview 1 command module. Folders are read into memory and written back at the "
+      "end.");
   app.add_option("module", arguments.module, "MODULE.wasm, or .wat")->required();
   app.add_option("--arg", arguments.args, "An argument for the module")->allow_extra_args(false);
-  app.add_option("--env", arguments.env, "NAME=VALUE for the module's environment")->allow_extra_args(false);
-  app.add_option("--dir", arguments.dirs, "HOST::GUEST: a folder the module sees as GUEST (default /)")
+  app.add_option("--env", arguments.env, "NAME=VALUE for the module's environment")
+      ->allow_extra_args(false);
+  app.add_option("--dir", arguments.dirs,
+                 "HOST::GUEST: a folder the module sees as GUEST (default /)")
       ->allow_extra_args(false);
   app.add_option("--stdin", arguments.stdin_file, "A file as standard input, instead of our own");
   try {

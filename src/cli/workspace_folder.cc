@@ -43,9 +43,10 @@ Result<std::string> main_name(const fs::path& folder) {
   }
   if (error) return errno_error(error.value(), "cannot read folder " + folder.native());
   if (!found.empty()) return found;
-  return Error{
-      ErrorCode::kInvalidArgument,
-      fmt::format("{} has no main program (main.py, main.js, main.ts, main.pl or main.rb)", folder.native()), 0};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} has no main program (main.py, main.js, main.ts, main.pl or main.rb)",
+                           folder.native()),
+               0};
 }
 
 Result<std::string> read_main(const fs::path& folder, const std::string& name) {
@@ -56,7 +57,8 @@ Result<std::string> read_stdin(std::size_t bytes_max) {
   return wasi::read_open_text(STDIN_FILENO, bytes_max, "standard input");
 }
 
-Result<std::optional<wasi::HostFolder>> load_workspace(const std::string& folder, const wasi::Clocks& clocks) {
+Result<std::optional<wasi::HostFolder>> load_workspace(const std::string& folder,
+                                                       const wasi::Clocks& clocks) {
   if (folder.empty()) return std::optional<wasi::HostFolder>();
   auto loaded = wasi::HostFolder::load(folder, {}, clocks.realtime_ns());
   if (!loaded.ok()) return std::move(loaded).error().while_doing("cannot load " + folder);
@@ -68,7 +70,8 @@ Result<std::optional<wasi::HostFolder>> load_workspace(const std::string& folder
 
 engine::WriteBackReport write_back(wasi::HostFolder& workspace) {
   auto done = workspace.write_back();
-  if (!done.ok()) return {.written = 0, .refused = {}, .left = {}, .error = std::move(done).error().message};
+  if (!done.ok())
+    return {.written = 0, .refused = {}, .left = {}, .error = std::move(done).error().message};
   return {.written = done->written.size(),
           .refused = first(std::move(done->refused), kReportedMax),
           .left = first(std::move(done->left), kReportedMax),

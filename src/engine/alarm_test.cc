@@ -45,7 +45,8 @@ TEST(Alarm, CanBeTakenBack) {
   const auto begin = std::chrono::steady_clock::now();
   bell.alarm.set(200ms);
   bell.alarm.set(std::nullopt);
-  const bool in_time = std::chrono::steady_clock::now() - begin < 200ms;  // else it may have rung before
+  // else it may have rung before
+  const bool in_time = std::chrono::steady_clock::now() - begin < 200ms;
   const bool rang = bell.rang.try_acquire_for(400ms);
   EXPECT_FALSE(in_time && rang);
 }

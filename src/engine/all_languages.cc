@@ -20,13 +20,15 @@ namespace {
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+  std::ranges::transform(result, result.begin(), [](char c) {
+    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  });
   return result;
 }
 
 bool has_name(const Manifest& manifest, std::string_view name) {
-  return manifest.language == name || std::ranges::find(manifest.aliases, name) != manifest.aliases.end();
+  return manifest.language == name ||
+         std::ranges::find(manifest.aliases, name) != manifest.aliases.end();
 }
 
 /// guests/NAME and guests/common, by their paths below guests/.
@@ -45,11 +47,13 @@ std::vector<DriverFile> build_files(std::string_view name) {
   return files;
 }
 
-/// engines/LANGUAGE/manifest.json and the drivers it names are part of the program, so an installed one needs no
-/// other files.
+/// engines/LANGUAGE/manifest.json and the drivers it names are part of the program, so an installed
+/// one needs no other files.
 Result<Manifest> embedded_manifest(std::string_view language) {
   const auto text = find_embedded_file(fmt::format("engines/{}/manifest.json", language));
-  if (!text) return Error{ErrorCode::kInternal, fmt::format("the manifest of {} is not embedded", language), 0};
+  if (!text)
+    return Error{ErrorCode::kInternal, fmt::format("the manifest of {} is not embedded", language),
+                 0};
   const auto find_file = [&](std::string_view name) -> std::optional<std::string> {
     const auto content = find_embedded_file(fmt::format("engines/{}/{}", language, name));
     return content ? std::optional(std::string(*content)) : std::nullopt;
@@ -65,11 +69,12 @@ Result<std::unique_ptr<Language>> first_that(const Matches& matches, const auto&
     if (matches(language->manifest())) return std::move(language);
     known.push_back(language->manifest().language);
   }
-  return Error{ErrorCode::kInvalidArgument, describe_failure(fmt::format("{}", fmt::join(known, ", "))), 0};
+  return Error{ErrorCode::kInvalidArgument,
+               describe_failure(fmt::format("{}", fmt::join(known, ", "))), 0};
 }
 
-/// "python3" of "#!/usr/bin/env -S python3 -u" or "#!/usr/bin/python3.11"; digits and dots at its end do not
-/// count.
+/// "python3" of "#!/usr/bin/env -S python3 -u" or "#!/usr/bin/python3.11"; digits and dots at its
+/// end do not count.
 std::string interpreter_of(std::string_view code) {
   if (!code.starts_with("#!")) return {};
   std::string_view line = code.substr(2, code.find('\n') - 2);
@@ -81,12 +86,14 @@ std::string interpreter_of(std::string_view code) {
     const std::string_view word = line.substr(0, end);
     line.remove_prefix(end);
     const std::string_view base = word.substr(word.rfind('/') + 1);
-    if (base.empty() || base == "env" || base.starts_with('-') || base.find('=') != std::string_view::npos)
+    if (base.empty() || base == "env" || base.starts_with('-') ||
+        base.find('=') != std::string_view::npos)
       continue;
     name = base;
     break;
   }
-  while (!name.empty() && (std::isdigit(static_cast<unsigned char>(name.back())) != 0 || name.back() == '.')) {
+  while (!name.empty() &&
+         (std::isdigit(static_cast<unsigned char>(name.back())) != 0 || name.back() == '.')) {
     name.pop_back();
   }
   return name;
@@ -97,7 +104,10 @@ std::string interpreter_of(std::string_view code) {
 Result<std::vector<std::unique_ptr<Language>>> all_languages() {
   std::vector<std::unique_ptr<Language>> languages;
   const std::pair<std::string_view, std::unique_ptr<Language> (*)(Manifest)> makers[] = {
-      {"javascript", make_javascript}, {"perl", make_perl}, {"python", make_python}, {"ruby", make_ruby}};
+      {"javascript", make_javascript},
+      {"perl", make_perl},
+      {"python", make_python},
+      {"ruby", make_ruby}};
   for (const auto& [name, make] : makers) {
     SW_TRY(Manifest manifest, embedded_manifest(name));
     languages.push_back(make(std::move(manifest)));
@@ -109,11 +119,13 @@ Result<std::unique_ptr<Language>> find_language(std::string_view name) {
   const std::string wanted = lower(name);
   return first_that([&](const Manifest& manifest) { return has_name(manifest, wanted); },
                     [&](const std::string& known) {
-                      return fmt::format("unknown language '{}'; the languages are {}", name, known);
+                      return fmt::format("unknown language '{}'; the languages are {}", name,
+                                         known);
                     });
 }
 
-Result<std::unique_ptr<Language>> guess_language(std::string_view file_name, std::string_view code) {
+Result<std::unique_ptr<Language>> guess_language(std::string_view file_name,
+                                                 std::string_view code) {
   const std::string name = lower(file_name);
   const std::string interpreter = interpreter_of(code);
   const auto by_ending = first_that(
@@ -124,7 +136,9 @@ Result<std::unique_ptr<Language>> guess_language(std::string_view file_name, std
       [](const std::string&) { return std::string(); });
   if (by_ending.ok()) return find_language((*by_ending)->manifest().language);
   return first_that(
-      [&](const Manifest& manifest) { return !interpreter.empty() && has_name(manifest, interpreter); },
+      [&](const Manifest& manifest) {
+        return !interpreter.empty() && has_name(manifest, interpreter);
+      },
       [&](const std::string& known) {
         return fmt::format("cannot tell the language of {}; name it with -l (one of {})",
                            file_name.empty() ? "the code" : fmt::format("'{}'", file_name), known);

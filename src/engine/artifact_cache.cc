@@ -53,7 +53,9 @@ Error damaged(const fs::path& path, std::string_view why) {
 
 std::int64_t to_ns(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
-bool is_ours_alone(const struct stat& info) { return (info.st_mode & 022) == 0 && info.st_uid == ::geteuid(); }
+bool is_ours_alone(const struct stat& info) {
+  return (info.st_mode & 022) == 0 && info.st_uid == ::geteuid();
+}
 
 /// Of a regular file that nobody else can write. Opens nothing: what lies there may be a pipe.
 Result<Identity> identity_of(const fs::path& file) {
@@ -64,12 +66,13 @@ Result<Identity> identity_of(const fs::path& file) {
   return Identity{info.st_ino, info.st_size, to_ns(info.st_mtim), to_ns(info.st_ctim)};
 }
 
-/// Names of the files that need a record: all but the record itself, and what begins with a dot, which nobody
-/// opens (what a process left that died while renewing the record).
+/// Names of the files that need a record: all but the record itself, and what begins with a dot,
+/// which nobody opens (what a process left that died while renewing the record).
 Result<std::set<std::string>> files_in(const fs::path& folder) {
   std::set<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
     const std::string name = entry->path().filename();
     if (name != kRecordName && !name.starts_with('.')) names.insert(name);
   }
@@ -80,8 +83,9 @@ Result<std::set<std::string>> files_in(const fs::path& folder) {
 Result<void> write_records(const fs::path& folder, const Records& records) {
   std::string text = "1\n";  // the format's version
   for (const auto& [name, record] : records) {
-    text += fmt::format("{} {} {} {} {} {}\n", record.sha256, record.identity.inode, record.identity.size,
-                        record.identity.modified_ns, record.identity.changed_ns, name);
+    text += fmt::format("{} {} {} {} {} {}\n", record.sha256, record.identity.inode,
+                        record.identity.size, record.identity.modified_ns,
+                        record.identity.changed_ns, name);
   }
   return write_file_atomically(folder / kRecordName, as_bytes(text));
 }
@@ -102,7 +106,8 @@ bool parse_record(std::string_view line, Records& records) {
   if (record.sha256.find_first_not_of("0123456789abcdef") != std::string::npos) return false;
   if (line.size() <= kDigestDigits || line[kDigestDigits] != ' ') return false;
   line.remove_prefix(kDigestDigits + 1);
-  const bool read = take_number(line, record.identity.inode) && take_number(line, record.identity.size) &&
+  const bool read = take_number(line, record.identity.inode) &&
+                    take_number(line, record.identity.size) &&
                     take_number(line, record.identity.modified_ns) &&
                     take_number(line, record.identity.changed_ns);
   return read && records.emplace(line, std::move(record)).second;
@@ -134,8 +139,10 @@ Result<void> seal(const fs::path& folder) {
     const fs::path file = folder / name;
     std::error_code error;
     // Those of a link would be those of what it leads to.
-    if (!fs::is_regular_file(fs::symlink_status(file, error))) return damaged(file, "is not a file");
-    fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, fs::perm_options::replace, error);
+    if (!fs::is_regular_file(fs::symlink_status(file, error)))
+      return damaged(file, "is not a file");
+    fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, fs::perm_options::replace,
+                    error);
     if (error) return errno_error(error.value(), file.native());
     SW_TRY(std::string digest, sha256_file(file));
     SW_TRY(const Identity identity, identity_of(file));
@@ -153,11 +160,12 @@ Result<UniqueFd> open_folder(const fs::path& folder) {
   return fd;
 }
 
-/// What has no digest is not used: the record and the folder must name the same files. So a record that was cut
-/// short is noticed by what it lacks.
+/// What has no digest is not used: the record and the folder must name the same files. So a record
+/// that was cut short is noticed by what it lacks.
 Result<void> verify(const fs::path& path, std::span<const std::string> wanted) {
   SW_TRY(const UniqueFd opened, open_folder(path));
-  // Another process may find damage and put a new folder here. It must not get the record of this one.
+  // Another process may find damage and put a new folder here. It must not get the record of this
+  // one.
   const fs::path folder = fmt::format("/proc/self/fd/{}", opened.get());
   SW_TRY(Records records, read_records(folder));
   SW_TRY(const std::set<std::string> names, files_in(folder));
@@ -172,7 +180,8 @@ Result<void> verify(const fs::path& path, std::span<const std::string> wanted) {
     SW_TRY(const Identity now, identity_of(file));
     if (now == record.identity) continue;
     SW_TRY(const std::string digest, sha256_file(file));
-    if (digest != record.sha256) return damaged(path / name, "does not have the content it was made with");
+    if (digest != record.sha256)
+      return damaged(path / name, "does not have the content it was made with");
     record.identity = now;
     renewed = true;
   }
@@ -181,8 +190,8 @@ Result<void> verify(const fs::path& path, std::span<const std::string> wanted) {
   return {};
 }
 
-/// Missing or damaged. What could not be looked at, because this process is short of descriptors or memory, may be
-/// good, and others may use it.
+/// Missing or damaged. What could not be looked at, because this process is short of descriptors or
+/// memory, may be good, and others may use it.
 bool is_to_be_made(const Error& error) { return error.code != ErrorCode::kUnavailable; }
 
 /// An exclusive lock between processes; released with the object.
@@ -215,8 +224,10 @@ fs::path environment_path(const char* name) {
 
 fs::path default_cache_folder() {
   if (auto folder = environment_path("SANDBOX_WORKERS_CACHE"); !folder.empty()) return folder;
-  if (auto folder = environment_path("XDG_CACHE_HOME"); !folder.empty()) return folder / "sandbox-workers";
-  if (auto home = environment_path("HOME"); !home.empty()) return home / ".cache" / "sandbox-workers";
+  if (auto folder = environment_path("XDG_CACHE_HOME"); !folder.empty())
+    return folder / "sandbox-workers";
+  if (auto home = environment_path("HOME"); !home.empty())
+    return home / ".cache" / "sandbox-workers";
   return fs::temp_directory_path() / fmt::format("sandbox-workers-{}", ::geteuid());
 }
 
@@ -227,7 +238,8 @@ Result<ArtifactCache> ArtifactCache::open(const fs::path& root) {
   return ArtifactCache(artifacts);
 }
 
-Result<fs::path> ArtifactCache::find(std::string_view name, std::span<const std::string> files) const {
+Result<fs::path> ArtifactCache::find(std::string_view name,
+                                     std::span<const std::string> files) const {
   const fs::path folder = root_ / name;
   SW_CHECK_OK(verify(folder, files));
   return folder;
@@ -248,7 +260,8 @@ Result<fs::path> ArtifactCache::get(std::string_view name, std::span<const std::
     fs::rename(folder, aside.path() / "artifact", error);
     if (error) return errno_error(error.value(), fmt::format("cannot replace {}", folder.native()));
   }
-  // Ours is the lock, so what is there under this name was left by a process that died while making it.
+  // Ours is the lock, so what is there under this name was left by a process that died while making
+  // it.
   const std::string making = fmt::format(".making-{}-", name);
   remove_all_beginning_with(root_, making);
   SW_TRY(const auto temporary, TemporaryDirectory::create(root_, making));
@@ -257,7 +270,8 @@ Result<fs::path> ArtifactCache::get(std::string_view name, std::span<const std::
   SW_CHECK_OK(make(made));
   SW_CHECK_OK(seal(made));
   fs::rename(made, folder, error);
-  if (error) return errno_error(error.value(), fmt::format("cannot put {} in place", folder.native()));
+  if (error)
+    return errno_error(error.value(), fmt::format("cannot put {} in place", folder.native()));
   return find(name, files);
 }
 

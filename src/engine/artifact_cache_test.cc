@@ -27,10 +27,13 @@ namespace fs = std::filesystem;
 void no_progress(std::string_view, std::chrono::seconds) {}
 
 /// As damage does it: the record is not told.
-void overwrite_first_byte(const fs::path& file) { std::fstream(file, std::ios::in | std::ios::out).put('b'); }
+void overwrite_first_byte(const fs::path& file) {
+  std::fstream(file, std::ios::in | std::ios::out).put('b');
+}
 
 struct CacheFixture : ::testing::Test {
-  TemporaryDirectory folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-cache-").value();
+  TemporaryDirectory folder =
+      TemporaryDirectory::create(fs::temp_directory_path(), "sw-cache-").value();
   ArtifactCache cache = ArtifactCache::open(folder.path() / "cache").value();
   std::atomic<int> made = 0;
 
@@ -165,7 +168,9 @@ TEST_F(ArtifactCacheTest, PruneKeepsTheNewest) {
     ASSERT_TRUE(cache
                     .get(
                         name, {},
-                        [](const fs::path& path) { return write_file_atomically(path / "f", as_bytes("1")); },
+                        [](const fs::path& path) {
+                          return write_file_atomically(path / "f", as_bytes("1"));
+                        },
                         no_progress)
                     .ok());
     const fs::path path = cache.find(name).value();
@@ -215,22 +220,27 @@ TEST_F(ArtifactCacheTest, ARecordWithoutOneOfItsLinesIsNoticed) {
 TEST_F(ArtifactCacheTest, LinesThatAreNoneAreNoticed) {
   const std::string zeros(64, '0');
   for (const std::string& line :
-       {zeros + " 1 1 1 1 ../thing\n", zeros + " 1 1 1 1 \n", zeros + " 1 1 1 content\n", zeros + " -1 1 1 1 x\n",
-        zeros + " 99999999999999999999 1 1 1 x\n", zeros + "\n", std::string("\n"),
-        std::string(64, 'G') + " 1 1 1 1 x\n", std::string("\0\n", 2), std::string(2 << 20, 'x')}) {
-    expect_noticed(line.substr(0, 100),
-                   [&](const fs::path& path) { std::ofstream(path / "digests", std::ios::app) << line; });
+       {zeros + " 1 1 1 1 ../thing\n", zeros + " 1 1 1 1 \n", zeros + " 1 1 1 content\n",
+        zeros + " -1 1 1 1 x\n", zeros + " 99999999999999999999 1 1 1 x\n", zeros + "\n",
+        std::string("\n"), std::string(64, 'G') + " 1 1 1 1 x\n", std::string("\0\n", 2),
+        std::string(2 << 20, 'x')}) {
+    expect_noticed(line.substr(0, 100), [&](const fs::path& path) {
+      std::ofstream(path / "digests", std::ios::app) << line;
+    });
   }
 }
 
 TEST_F(ArtifactCacheTest, DamageOfEachKindToEachFileIsNoticed) {
   for (const char* name : {"content", "more", "digests"}) {
     const auto of = [name](const char* what) { return fmt::format("{} {}", name, what); };
-    expect_noticed(of("changed"), [name](const fs::path& path) { overwrite_first_byte(path / name); });
+    expect_noticed(of("changed"),
+                   [name](const fs::path& path) { overwrite_first_byte(path / name); });
     expect_noticed(of("removed"), [name](const fs::path& path) { fs::remove(path / name); });
-    expect_noticed(of("emptied"), [name](const fs::path& path) { fs::resize_file(path / name, 0); });
-    expect_noticed(of("longer"),
-                   [name](const fs::path& path) { std::ofstream(path / name, std::ios::app) << "x"; });
+    expect_noticed(of("emptied"),
+                   [name](const fs::path& path) { fs::resize_file(path / name, 0); });
+    expect_noticed(of("longer"), [name](const fs::path& path) {
+      std::ofstream(path / name, std::ios::app) << "x";
+    });
     expect_noticed(of("a link"), [&](const fs::path& path) {
       const fs::path outside = folder.path() / "outside";
       fs::remove(outside);
@@ -254,7 +264,8 @@ TEST_F(ArtifactCacheTest, DamageOfEachKindToEachFileIsNoticed) {
 
 TEST_F(ArtifactCacheTest, WhatHasNoDigestIsNotUsed) {
   expect_noticed("a file more", [](const fs::path& path) { std::ofstream(path / "stray") << "x"; });
-  expect_noticed("a folder more", [](const fs::path& path) { fs::create_directory(path / "stray"); });
+  expect_noticed("a folder more",
+                 [](const fs::path& path) { fs::create_directory(path / "stray"); });
   // What a process leaves that dies while it renews the record.
   const fs::path path = get().value();
   made = 0;
@@ -266,7 +277,8 @@ TEST_F(ArtifactCacheTest, WhatHasNoDigestIsNotUsed) {
 TEST_F(ArtifactCacheTest, AnArtifactNeedsTheFilesThatAreAskedFor) {
   (void)get().value();
   EXPECT_EQ(cache.find("thing", std::vector<std::string>{"content", "more"}).ok(), true);
-  EXPECT_EQ(cache.find("thing", std::vector<std::string>{"content", "missing"}).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(cache.find("thing", std::vector<std::string>{"content", "missing"}).error().code,
+            ErrorCode::kCorrupt);
 }
 
 TEST_F(ArtifactCacheTest, WhatCannotBeLookedAtIsNotTakenForDamaged) {

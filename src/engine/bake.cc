@@ -27,7 +27,8 @@ constexpr std::size_t kBytesCompiledPerSecond = 2'000'000;
 // A bake may need more memory than a run; the image's size is what counts later.
 constexpr std::uint64_t kBakeMemoryBytesMax = std::uint64_t{2} << 30;
 
-/// Code with checks, and its images, are kept apart: making one variant's does not push the other's out.
+/// Code with checks, and its images, are kept apart: making one variant's does not push the other's
+/// out.
 std::string_view variant(const wasm::Engine& engine) {
   return engine.options().stop_means == wasm::StopMeans::kEpoch ? "epoch-" : "";
 }
@@ -41,7 +42,8 @@ template <class Facts>
 Result<Facts> read_facts(const fs::path& path, Result<Facts> (*parse)(std::string_view)) {
   SW_TRY(const std::string text, read_text_file(path, kFactsBytesMax));
   auto facts = parse(text);
-  if (!facts.ok()) return std::move(facts).error().while_doing(fmt::format("reading {}", path.native()));
+  if (!facts.ok())
+    return std::move(facts).error().while_doing(fmt::format("reading {}", path.native()));
   return facts;
 }
 
@@ -57,8 +59,9 @@ std::vector<std::string> files_of(const Manifest& manifest) {
   return names;
 }
 
-Result<void> compile_code(const Environment& environment, const Language& language, const fs::path& package,
-                          const fs::path& folder, const Progress& progress) {
+Result<void> compile_code(const Environment& environment, const Language& language,
+                          const fs::path& package, const fs::path& folder,
+                          const Progress& progress) {
   const Manifest& manifest = language.manifest();
   SW_TRY(const Bytes wasm, language.read_module(package));
   SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
@@ -70,21 +73,25 @@ Result<void> compile_code(const Environment& environment, const Language& langua
   return write_file_atomically(folder / kFactsFile, as_bytes(to_json(prepared.facts)));
 }
 
-/// Boots the guest in an instance that starts from the module's own data and leaves its memory in `folder`.
-Result<void> boot_image(const Environment& environment, const Language& language, const fs::path& package,
-                        const wasm::Module& code, const wasm::StateFacts& state_facts, const fs::path& folder,
+/// Boots the guest in an instance that starts from the module's own data and leaves its memory in
+/// `folder`.
+Result<void> boot_image(const Environment& environment, const Language& language,
+                        const fs::path& package, const wasm::Module& code,
+                        const wasm::StateFacts& state_facts, const fs::path& folder,
                         const Progress& progress) {
   const Manifest& manifest = language.manifest();
   progress(fmt::format("booting {}", manifest.engine), std::chrono::seconds(5));
   if (!state_facts.keepable()) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("{} cannot have a memory image: {}", manifest.module, state_facts.reason_not_keepable()), 0};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} cannot have a memory image: {}", manifest.module,
+                             state_facts.reason_not_keepable()),
+                 0};
   }
   SW_TRY(const Bytes wasm, language.read_module(package));
   SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
   SW_TRY(const wasm::Linker linker, make_linker(environment, language));
-  SW_TRY(const auto pre, wasm::InstancePre::create(environment.wasm, linker, code, state_facts, nullptr));
+  SW_TRY(const auto pre,
+         wasm::InstancePre::create(environment.wasm, linker, code, state_facts, nullptr));
   SW_TRY(auto layout, language.make_layout(package));
   const auto guest = language.make_guest(std::move(layout), environment.clocks);
   SW_TRY(const auto instance, pre->instantiate(*guest, {.memory_bytes_max = kBakeMemoryBytesMax}));
@@ -98,7 +105,8 @@ Result<void> boot_image(const Environment& environment, const Language& language
   SW_CHECK_OK(guest->wasi().start_run({}));
   SW_CHECK_OK(guest->boot(facts));
   if (const std::string reason = instance->reason_not_at_rest(); !reason.empty()) {
-    return Error{ErrorCode::kInternal, fmt::format("the booted memory is not the whole state: {}", reason), 0};
+    return Error{ErrorCode::kInternal,
+                 fmt::format("the booted memory is not the whole state: {}", reason), 0};
   }
   progress(fmt::format("writing the image of {}", manifest.engine), std::chrono::seconds(1));
   SW_CHECK_OK(wasm::Image::write(folder / kImageFile, instance->memory().bytes()));
@@ -114,7 +122,8 @@ Result<void> boot_image_on_guest_thread(const Environment& environment, const La
     result = boot_image(environment, language, package, code, state_facts, folder, progress);
   }));
   if (!result.ok())
-    return std::move(result).error().while_doing(fmt::format("booting {}", language.manifest().engine));
+    return std::move(result).error().while_doing(
+        fmt::format("booting {}", language.manifest().engine));
   return {};
 }
 
@@ -143,13 +152,14 @@ Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest&
   if (!library_digest.empty()) image.field(library_digest);
   for (const auto& [name, content] : manifest.drivers) image.field(name).field(content);
   for (const std::string& name : manifest.imports) image.field(name);
-  return ArtifactNames{.package = short_name("package", manifest.language, package),
-                       .code = short_name(fmt::format("{}code", variant(engine)), manifest.language, code),
-                       .image = short_name(fmt::format("{}image", variant(engine)), manifest.language, image)};
+  return ArtifactNames{
+      .package = short_name("package", manifest.language, package),
+      .code = short_name(fmt::format("{}code", variant(engine)), manifest.language, code),
+      .image = short_name(fmt::format("{}image", variant(engine)), manifest.language, image)};
 }
 
-Result<Baked> bake(const Environment& environment, const Language& language, const ArtifactNames& names,
-                   const Progress& progress) {
+Result<Baked> bake(const Environment& environment, const Language& language,
+                   const ArtifactNames& names, const Progress& progress) {
   const Manifest& manifest = language.manifest();
   const ArtifactCache& cache = environment.cache;
   SW_TRY(fs::path package, cache.get(
@@ -162,23 +172,26 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
                                  return {};
                                },
                                progress));
-  SW_TRY(const fs::path code_folder, cache.get(
-                                         names.code, std::vector<std::string>{kCodeFile, kFactsFile},
-                                         [&](const fs::path& folder) {
-                                           return compile_code(environment, language, package, folder, progress);
-                                         },
-                                         progress));
+  SW_TRY(const fs::path code_folder,
+         cache.get(
+             names.code, std::vector<std::string>{kCodeFile, kFactsFile},
+             [&](const fs::path& folder) {
+               return compile_code(environment, language, package, folder, progress);
+             },
+             progress));
   SW_TRY(wasm::Module code, wasm::Module::load(environment.wasm, code_folder / kCodeFile));
-  SW_TRY(const wasm::StateFacts state_facts, read_facts(code_folder / kFactsFile, &parse_state_facts));
+  SW_TRY(const wasm::StateFacts state_facts,
+         read_facts(code_folder / kFactsFile, &parse_state_facts));
   bool made = false;
-  SW_TRY(const fs::path image_folder, cache.get(
-                                          names.image, std::vector<std::string>{kImageFile, kFactsFile},
-                                          [&](const fs::path& folder) {
-                                            made = true;
-                                            return boot_image_on_guest_thread(environment, language, package, code,
-                                                                              state_facts, folder, progress);
-                                          },
-                                          progress));
+  SW_TRY(const fs::path image_folder,
+         cache.get(
+             names.image, std::vector<std::string>{kImageFile, kFactsFile},
+             [&](const fs::path& folder) {
+               made = true;
+               return boot_image_on_guest_thread(environment, language, package, code, state_facts,
+                                                 folder, progress);
+             },
+             progress));
   if (made) {
     // Drivers change often while they are written; packages and code hardly ever.
     cache.prune(fmt::format("{}image-{}-", variant(environment.wasm), manifest.language), 4);
@@ -195,8 +208,9 @@ Result<Baked> bake(const Environment& environment, const Language& language, con
 
 Result<wasm::Linker> make_linker(const Environment& environment, const Language& language) {
   wasm::Linker linker(environment.wasm);
-  SW_CHECK_OK(wasi::add_to_linker(
-      linker, [](wasm::HostState& host) -> wasi::Wasi& { return static_cast<Guest&>(host).wasi(); }));
+  SW_CHECK_OK(wasi::add_to_linker(linker, [](wasm::HostState& host) -> wasi::Wasi& {
+    return static_cast<Guest&>(host).wasi();
+  }));
   SW_CHECK_OK(language.add_imports(linker));
   return linker;
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Baking: from a package to what an engine maps at its start. Three artifacts, each keyed by what it was made
-// from, so that a new driver costs a new image but no new compilation:
+// Baking: from a package to what an engine maps at its start. Three artifacts, each keyed by what
+// it was made from, so that a new driver costs a new image but no new compilation:
 //   package  the files out of the package, by their digests
 //   code     the module's native code; also facts of the scan
 //   image    the booted interpreter's memory
@@ -37,8 +37,8 @@ struct Baked {
 };
 
 /// Finds the artifacts or makes them.
-Result<Baked> bake(const Environment& environment, const Language& language, const ArtifactNames& names,
-                   const Progress& progress);
+Result<Baked> bake(const Environment& environment, const Language& language,
+                   const ArtifactNames& names, const Progress& progress);
 
 /// WASI and the language's own imports.
 Result<wasm::Linker> make_linker(const Environment& environment, const Language& language);

@@ -51,14 +51,17 @@ void Budget::hard_stop() {
   instance_.stop();
 }
 
-std::unique_ptr<Budget> budget(Watchdog& watchdog, wasm::Instance& instance, BudgetOptions options) {
+std::unique_ptr<Budget> budget(Watchdog& watchdog, wasm::Instance& instance,
+                               BudgetOptions options) {
   return std::make_unique<Budget>(watchdog, instance, std::move(options));
 }
 
 std::string stop_message(StopReason reason, const RunLimits& limits) {
   switch (reason) {
-    case StopReason::kWallLimit: return fmt::format("time limit of {} reached", seconds(limits.wall_max));
-    case StopReason::kCpuLimit: return fmt::format("CPU time limit of {} reached", seconds(limits.cpu_max));
+    case StopReason::kWallLimit:
+      return fmt::format("time limit of {} reached", seconds(limits.wall_max));
+    case StopReason::kCpuLimit:
+      return fmt::format("CPU time limit of {} reached", seconds(limits.cpu_max));
     case StopReason::kCancelled: return "cancelled";
     case StopReason::kNone: break;
   }

@@ -33,7 +33,8 @@ struct BudgetTest : ::testing::Test {
     const auto prepared = wasm::prepare_module(wasm::wat_to_wasm(kModule).value()).value();
     const auto module = wasm::Module::compile(*engine, prepared.wasm).value();
     const wasm::Linker linker(*engine);
-    const auto pre = wasm::InstancePre::create(*engine, linker, module, prepared.facts, nullptr).value();
+    const auto pre =
+        wasm::InstancePre::create(*engine, linker, module, prepared.facts, nullptr).value();
     const auto instance = pre->instantiate(host, {}).value();
     ASSERT_TRUE(wasm::run_on_guest_thread(engine->options(), [&] { body(*instance); }).ok());
   }
@@ -55,9 +56,11 @@ TEST_F(BudgetTest, LeavesARunWithinItsLimitsAlone) {
 TEST_F(BudgetTest, AGuestThatCanBeAskedKeepsItsInstance) {
   run([&](wasm::Instance& instance) {
     const auto ask = [&] {
-      instance.while_running([](wasm::MemoryView memory) { EXPECT_TRUE(memory.store<std::int32_t>(0, 1)); });
+      instance.while_running(
+          [](wasm::MemoryView memory) { EXPECT_TRUE(memory.store<std::int32_t>(0, 1)); });
     };
-    const auto meter = budget(watchdog, instance, {.limits = {.wall_max = 1ms, .grace = 1h}, .soft_stop = ask});
+    const auto meter =
+        budget(watchdog, instance, {.limits = {.wall_max = 1ms, .grace = 1h}, .soft_stop = ask});
     const auto spin = instance.function<void()>("spin").value();
     EXPECT_TRUE(instance.call(spin).ok());
     EXPECT_EQ(meter->finish().reason, StopReason::kWallLimit);
@@ -67,7 +70,8 @@ TEST_F(BudgetTest, AGuestThatCanBeAskedKeepsItsInstance) {
 
 TEST_F(BudgetTest, AGuestThatCannotBeAskedIsEndedWithoutGrace) {
   run([&](wasm::Instance& instance) {
-    const auto meter = budget(watchdog, instance, {.limits = {.wall_max = 0ns, .cpu_max = 5ms, .grace = 1h}});
+    const auto meter =
+        budget(watchdog, instance, {.limits = {.wall_max = 0ns, .cpu_max = 5ms, .grace = 1h}});
     const auto spin = instance.function<void()>("spin").value();
     EXPECT_EQ(instance.call(spin).error().code, ErrorCode::kGuestStopped);
     EXPECT_EQ(meter->finish().reason, StopReason::kCpuLimit);
@@ -78,7 +82,8 @@ TEST_F(BudgetTest, AGuestThatCannotBeAskedIsEndedWithoutGrace) {
 TEST_F(BudgetTest, ACancelledRunEnds) {
   run([&](wasm::Instance& instance) {
     std::stop_source source;
-    const auto meter = budget(watchdog, instance, {.limits = {.wall_max = 1h}, .cancel = source.get_token()});
+    const auto meter =
+        budget(watchdog, instance, {.limits = {.wall_max = 1h}, .cancel = source.get_token()});
     source.request_stop();
     const auto spin = instance.function<void()>("spin").value();
     EXPECT_FALSE(instance.call(spin).ok());

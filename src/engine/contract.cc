@@ -12,12 +12,15 @@ namespace {
 constexpr std::size_t kMessageBytesMax = 2048;
 
 Error no_sessions(const EngineInfo& info) {
-  return Error{ErrorCode::kInvalidArgument, fmt::format("{} has no code contexts", info.engine_name), 0};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} has no code contexts", info.engine_name), 0};
 }
 
 }  // namespace
 
-Error ExecutionLimitError(std::string message) { return Error{ErrorCode::kLimitExceeded, std::move(message), 0}; }
+Error ExecutionLimitError(std::string message) {
+  return Error{ErrorCode::kLimitExceeded, std::move(message), 0};
+}
 
 bool is_execution_limit(const Error& error) { return error.code == ErrorCode::kLimitExceeded; }
 
@@ -26,11 +29,13 @@ Outcome engine_error_outcome(const Error& error) {
   outcome.ending = is_execution_limit(error) ? Ending::kTimeLimit : Ending::kCrashed;
   std::string message = error.message.empty() ? "Execution failed" : error.message;
   // The cut may go through a character.
-  if (message.size() > kMessageBytesMax) message = to_valid_utf8(message.substr(0, kMessageBytesMax));
-  outcome.error = GuestError{.name = is_execution_limit(error) ? kExecutionLimitError : kEngineError,
-                             .message = std::move(message),
-                             .traceback = {},
-                             .line_number = {}};
+  if (message.size() > kMessageBytesMax)
+    message = to_valid_utf8(message.substr(0, kMessageBytesMax));
+  outcome.error =
+      GuestError{.name = is_execution_limit(error) ? kExecutionLimitError : kEngineError,
+                 .message = std::move(message),
+                 .traceback = {},
+                 .line_number = {}};
   outcome.cut_off = true;
   return outcome;
 }

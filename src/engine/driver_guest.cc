@@ -20,21 +20,28 @@ constexpr std::uint64_t kGuestBytesMax = std::uint64_t{4} << 30;
 constexpr std::uint64_t kAlarmMillisecondsMax = std::uint64_t{1} << 40;
 constexpr std::chrono::seconds kProofTimeMax{10};
 
-std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find('\n')));
+}
 
 }  // namespace
 
 Result<void> define_driver_imports(wasm::Linker& linker) {
-  SW_CHECK_OK(linker.define("sw", "answer", [](wasm::Caller& caller, std::uint32_t address, std::uint32_t length) {
-    return static_cast<DriverGuest&>(caller.host()).take_answer(caller.memory(), address, length);
-  }));
+  SW_CHECK_OK(linker.define("sw", "answer",
+                            [](wasm::Caller& caller, std::uint32_t address, std::uint32_t length) {
+                              return static_cast<DriverGuest&>(caller.host())
+                                  .take_answer(caller.memory(), address, length);
+                            }));
   SW_CHECK_OK(linker.define("sw", "alarm", [](wasm::Caller& caller, std::uint64_t milliseconds) {
     static_cast<DriverGuest&>(caller.host()).set_alarm(milliseconds);
   }));
-  return linker.define("sw", "fd_dup", [](wasm::Caller& caller, std::uint32_t descriptor) -> std::int32_t {
-    const auto copy = static_cast<DriverGuest&>(caller.host()).wasi().descriptors().duplicate(descriptor);
-    return copy.ok() ? static_cast<std::int32_t>(*copy) : -static_cast<std::int32_t>(copy.error());
-  });
+  return linker.define(
+      "sw", "fd_dup", [](wasm::Caller& caller, std::uint32_t descriptor) -> std::int32_t {
+        const auto copy =
+            static_cast<DriverGuest&>(caller.host()).wasi().descriptors().duplicate(descriptor);
+        return copy.ok() ? static_cast<std::int32_t>(*copy)
+                         : -static_cast<std::int32_t>(copy.error());
+      });
 }
 
 DriverGuest::DriverGuest(const Manifest& manifest, const DriverFacts& driver,
@@ -44,7 +51,8 @@ DriverGuest::DriverGuest(const Manifest& manifest, const DriverFacts& driver,
       driver_(driver),
       alarm_([this] { raise(alarm_word_); }) {}
 
-Result<void> DriverGuest::take_answer(wasm::MemoryView memory, std::uint32_t address, std::uint32_t length) {
+Result<void> DriverGuest::take_answer(wasm::MemoryView memory, std::uint32_t address,
+                                      std::uint32_t length) {
   const auto bytes = memory.range(address, length);
   if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
   // A value that is one byte too long is enough to see that it is too long.
@@ -68,11 +76,13 @@ Result<void> DriverGuest::find_entry_points() {
 }
 
 Result<std::int32_t> DriverGuest::send(std::string_view request) {
-  if (request.size() > INT32_MAX) return Error{ErrorCode::kInvalidArgument, "the request is too large", 0};
+  if (request.size() > INT32_MAX)
+    return Error{ErrorCode::kInvalidArgument, "the request is too large", 0};
   const auto length = static_cast<std::int32_t>(request.size());
   SW_TRY(const std::int32_t address, instance().call(buffer_, length));
   const auto to = instance().memory().range(static_cast<std::uint32_t>(address), request.size());
-  if (address == 0 || !to) return Error{ErrorCode::kGuestTrap, "the guest has no memory for the request", 0};
+  if (address == 0 || !to)
+    return Error{ErrorCode::kGuestTrap, "the guest has no memory for the request", 0};
   std::ranges::copy(std::as_bytes(std::span(request)), to->begin());
   answer_.clear();
   return length;
@@ -102,7 +112,8 @@ Result<void> DriverGuest::start_driver() {
   SW_TRY(const std::int32_t length, send(boot_code()));
   SW_TRY(const std::int32_t status, instance().call(start, length));
   if (status == 0) return {};
-  return Error{ErrorCode::kInternal, fmt::format("the driver did not start: {}", first_line(answer_)), 0};
+  return Error{ErrorCode::kInternal,
+               fmt::format("the driver did not start: {}", first_line(answer_)), 0};
 }
 
 /// Cells that walk the usual paths once: output, a value of each kind, an error with a traceback.
@@ -112,7 +123,8 @@ Result<void> DriverGuest::warm_up() {
   for (int i = 0; i < 2; ++i) {
     SW_TRY(const Reply reply, evaluate(usual, "<warm>"));
     if (reply.error) {
-      return Error{ErrorCode::kInternal, fmt::format("{} failed: {}", driver_.warm_file, reply.error->message), 0};
+      return Error{ErrorCode::kInternal,
+                   fmt::format("{} failed: {}", driver_.warm_file, reply.error->message), 0};
     }
   }
   RunRequest failing;
@@ -164,7 +176,8 @@ Result<Reply> DriverGuest::evaluate(const RunRequest& request, std::string_view 
   if (!instance().memory().store<std::int32_t>(stop_word_, 0)) {
     return Error{ErrorCode::kCorrupt, "the stop flag lies outside the guest's memory", 0};
   }
-  answer_bytes_max_ = kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;
+  answer_bytes_max_ =
+      kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;
   SW_TRY(const std::int32_t length, send(cell(request, file_name, fresh_)));
   SW_CHECK_OK(instance().call(run_, length));
   fresh_ = false;
@@ -196,7 +209,8 @@ std::string driver_request(const RunRequest& request, std::string_view file_name
   constexpr std::uint64_t kLongest = UINT32_MAX - 1;
   std::string out;
   out.reserve(request.code.size() + file_name.size() + 64);
-  put_number(out, static_cast<std::size_t>(std::min(request.limits.result_bytes_max, kLongest) + 1));
+  put_number(out,
+             static_cast<std::size_t>(std::min(request.limits.result_bytes_max, kLongest) + 1));
   put_string(out, request.code);
   put_string(out, file_name);
   put_string(out, fresh ? request.cwd : std::string());

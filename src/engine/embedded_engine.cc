@@ -38,7 +38,8 @@ EmbeddedEngine::EmbeddedEngine(const Environment& environment, std::unique_ptr<L
            .limits = {.fuel = 0,
                       .memory_bytes = about.memory_bytes_max,
                       .code_bytes = kCodeBytesMax,
-                      // JSON escapes at most double the code of most programs, and stdin comes along.
+                      // JSON escapes at most double the code of most programs, and stdin comes
+                      // along.
                       .request_bytes = 2 * kCodeBytesMax + (std::uint64_t{1} << 20)},
            .aliases = about.aliases};
 }
@@ -54,8 +55,8 @@ Result<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::load(const Environment& 
   SW_TRY(const wasm::Linker linker, make_linker(environment, *engine->language_));
   engine->image_ = baked.image;
   engine->facts_ = std::move(baked.facts);
-  SW_TRY(engine->pre_,
-         wasm::InstancePre::create(environment.wasm, linker, baked.code, baked.state_facts, baked.image));
+  SW_TRY(engine->pre_, wasm::InstancePre::create(environment.wasm, linker, baked.code,
+                                                 baked.state_facts, baked.image));
   return engine;
 }
 
@@ -93,8 +94,8 @@ Result<std::unique_ptr<SessionInstance>> EmbeddedEngine::boot(const SessionOptio
 Result<std::unique_ptr<SessionInstance>> EmbeddedEngine::restore(const SessionOptions& options,
                                                                  SnapshotSource& source) {
   SW_TRY(Parts parts, instantiate(std::max(manifest().memory_bytes_max, source.memory_bytes())));
-  SW_TRY(auto session, Session::restore(std::move(parts.guest), std::move(parts.instance), environment_.watchdog,
-                                        options, source));
+  SW_TRY(auto session, Session::restore(std::move(parts.guest), std::move(parts.instance),
+                                        environment_.watchdog, options, source));
   return std::unique_ptr<SessionInstance>(std::move(session));
 }
 
@@ -121,7 +122,8 @@ Result<Outcome> EmbeddedEngine::run(const RunRequest& request, wasi::OutputSink&
     outcome->cut_off = stopped->cut_off;
     stopped->usage = outcome->usage;
     if (!outcome->error) outcome = *std::move(stopped);
-  } else if (const auto status = session->guest().exit_status(); status && outcome.ok() && !outcome->error) {
+  } else if (const auto status = session->guest().exit_status();
+             status && outcome.ok() && !outcome->error) {
     outcome->ending = Ending::kExited;
     outcome->exit_code = status;
   }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A language that is an embedded Wasm interpreter, ready to run: its code compiled, its image mapped. Baked on
-// first use and cached.
+// A language that is an embedded Wasm interpreter, ready to run: its code compiled, its image
+// mapped. Baked on first use and cached.
 
 #include <filesystem>
 #include <memory>
@@ -46,7 +46,8 @@ struct BakeStatus {
 /// Thread-safe.
 class EmbeddedEngine final : public Engine {
  public:
-  /// Bakes if need be: fetches the package, compiles it, boots it, runs the driver, writes the image.
+  /// Bakes if need be: fetches the package, compiles it, boots it, runs the driver, writes the
+  /// image.
   static Result<std::shared_ptr<EmbeddedEngine>> load(const Environment& environment,
                                                       std::unique_ptr<Language> language,
                                                       const Progress& progress);
@@ -55,11 +56,13 @@ class EmbeddedEngine final : public Engine {
   const Manifest& manifest() const { return language_->manifest(); }
 
   const EngineInfo& info() const override { return info_; }
-  /// Keeps interpreters between runs and puts their memory back, which is several times faster than making one.
+  /// Keeps interpreters between runs and puts their memory back, which is several times faster than
+  /// making one.
   Result<Outcome> run(const RunRequest& request, wasi::OutputSink& output) override;
   bool has_sessions() const override { return true; }
   Result<std::unique_ptr<SessionInstance>> boot(const SessionOptions& options) override;
-  Result<std::unique_ptr<SessionInstance>> restore(const SessionOptions& options, SnapshotSource& source) override;
+  Result<std::unique_ptr<SessionInstance>> restore(const SessionOptions& options,
+                                                   SnapshotSource& source) override;
   Result<void> on_guest_thread(const std::function<void()>& body) override;
 
   /// A fresh interpreter, as the image has it.
@@ -73,7 +76,8 @@ class EmbeddedEngine final : public Engine {
   Result<Parts> instantiate(std::uint64_t memory_bytes_max);
   Result<std::unique_ptr<Session>> take_idle();
 
-  EmbeddedEngine(const Environment& environment, std::unique_ptr<Language> language, std::string build);
+  EmbeddedEngine(const Environment& environment, std::unique_ptr<Language> language,
+                 std::string build);
 
   Environment environment_;
   std::unique_ptr<Language> language_;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Files of engines/ and guests/ that are part of the program: manifests, guest drivers, and what guests are built
-// by. The table is made by the build (cmake/EmbedFiles.cmake).
+// Files of engines/ and guests/ that are part of the program: manifests, guest drivers, and what
+// guests are built by. The table is made by the build (cmake/EmbedFiles.cmake).
 
 #include <optional>
 #include <string_view>

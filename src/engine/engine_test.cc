@@ -40,7 +40,8 @@ TEST(Manifest, EveryEmbeddedOneIsValidAndItsDriversExist) {
     };
     const auto find_build_files = [](std::string_view name) {
       const auto program = find_embedded_file(fmt::format("guests/{}/build.py", name));
-      return program ? std::vector<DriverFile>{{"build.py", std::string(*program)}} : std::vector<DriverFile>{};
+      return program ? std::vector<DriverFile>{{"build.py", std::string(*program)}}
+                     : std::vector<DriverFile>{};
     };
     const auto manifest = parse_manifest(file.content, find_file, find_build_files);
     ASSERT_TRUE(manifest.ok()) << file.path << ": " << manifest.error().message;
@@ -68,7 +69,9 @@ TEST(Manifest, ABuildFromSourceIsNamedByWhatItIsMadeOf) {
   EXPECT_NE(one->package.files[0].sha256, other->package.files[0].sha256);
   EXPECT_NE(one->package.files[0].sha256, one->package.files[1].sha256);
   EXPECT_FALSE(parse_manifest(*text, any_file).ok());
-  EXPECT_FALSE(parse_manifest(*text, any_file, [](std::string_view) { return std::vector<DriverFile>(); }).ok());
+  EXPECT_FALSE(parse_manifest(*text, any_file, [](std::string_view) {
+                 return std::vector<DriverFile>();
+               }).ok());
 }
 
 TEST(Manifest, AMissingFieldOrDriverIsAnError) {
@@ -98,7 +101,8 @@ TEST(Validate, SaysWhatIsWrong) {
   EXPECT_THAT(validate(request_of("  \n")).error().message, HasSubstr("Non-empty code"));
   EXPECT_THAT(validate(request_of("x = '\xff'")).error().message, HasSubstr("UTF-8 (byte 5)"));
   EXPECT_TRUE(validate(request_of(std::string(kCodeBytesMax, 'x'))).ok());
-  EXPECT_THAT(validate(request_of(std::string(kCodeBytesMax + 1, 'x'))).error().message, HasSubstr("limit"));
+  EXPECT_THAT(validate(request_of(std::string(kCodeBytesMax + 1, 'x'))).error().message,
+              HasSubstr("limit"));
   RunRequest request = request_of("1");
   request.env = {{"A B", "1"}};
   EXPECT_THAT(validate(request).error().message, HasSubstr("'A B'"));
@@ -130,8 +134,8 @@ bool eventually(const Condition& condition) {
   return true;
 }
 
-/// The same for what comes with this thread's CPU time, of which one that yields hardly gets any beside busy
-/// processes.
+/// The same for what comes with this thread's CPU time, of which one that yields hardly gets any
+/// beside busy processes.
 template <class Condition>
 bool working_until(const Condition& condition) {
   const auto begin = thread_cpu_time();
@@ -234,16 +238,21 @@ class ToyGuest final : public Guest {
     Reply reply;
     if (result == -1) reply.error = GuestError{"MemoryError", "", {}, {}};
     else if (result == -3)
-      reply.error =
-          GuestError{"E", std::string(1 << 20, 'm'), std::vector<std::string>(2000, std::string(10000, 't')), {}};
+      reply.error = GuestError{"E",
+                               std::string(1 << 20, 'm'),
+                               std::vector<std::string>(2000, std::string(10000, 't')),
+                               {}};
     else if (result == -2) reply.error = GuestError{"Interrupted", "", {"line 1"}, {}};
     else reply.value = Value{Value::Kind::kText, std::to_string(result)};
     return reply;
   }
   void soft_stop() override {
-    instance().while_running([](wasm::MemoryView memory) { (void)memory.store<std::uint32_t>(8, 1); });
+    instance().while_running(
+        [](wasm::MemoryView memory) { (void)memory.store<std::uint32_t>(8, 1); });
   }
-  bool is_out_of_memory(const GuestError& error) const override { return error.name == "MemoryError"; }
+  bool is_out_of_memory(const GuestError& error) const override {
+    return error.name == "MemoryError";
+  }
 
   std::uint64_t takes = 0;  // of the host's memory, for a cell
   std::string renew;        // the export that is called after a restore; none if empty
@@ -277,8 +286,9 @@ struct SessionTest : ::testing::Test {
   Outcome execute(Session& session, const RunRequest& request) {
     Result<Outcome> outcome = Error{ErrorCode::kInternal, "not run", 0};
     wasi::BufferSink sink;
-    EXPECT_TRUE(
-        wasm::run_on_guest_thread(engine->options(), [&] { outcome = session.execute(request, sink); }).ok());
+    EXPECT_TRUE(wasm::run_on_guest_thread(engine->options(), [&] {
+                  outcome = session.execute(request, sink);
+                }).ok());
     EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error().message);
     return *std::move(outcome);
   }

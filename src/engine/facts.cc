@@ -10,8 +10,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// What `read` makes of the object. It throws what Boost.JSON throws when something is missing or of another kind
-/// than wanted.
+/// What `read` makes of the object. It throws what Boost.JSON throws when something is missing or
+/// of another kind than wanted.
 template <class Facts>
 Result<Facts> parse(std::string_view text, Facts (*read)(const json::object&)) {
   try {
@@ -53,7 +53,9 @@ std::string to_json(const BakeFacts& facts) {
   return json::serialize(object);
 }
 
-Result<wasm::StateFacts> parse_state_facts(std::string_view text) { return parse(text, &state_facts_from); }
+Result<wasm::StateFacts> parse_state_facts(std::string_view text) {
+  return parse(text, &state_facts_from);
+}
 
 Result<BakeFacts> parse_bake_facts(std::string_view text) { return parse(text, &bake_facts_from); }
 

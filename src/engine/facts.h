@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// facts.json, which lies beside code and beside an image in the artifact cache: what was found out when they were
-// made and cannot be seen in them.
+// facts.json, which lies beside code and beside an image in the artifact cache: what was found out
+// when they were made and cannot be seen in them.
 
 #include <string>
 #include <string_view>

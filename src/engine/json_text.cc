@@ -138,7 +138,9 @@ class Printer {
   /// Forgets the keys of the object that ended.
   bool keys_differ(std::size_t first_key) {
     const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(first_key);
-    const auto text = [this](const Key& key) { return std::string_view(out_).substr(key.begin, key.size); };
+    const auto text = [this](const Key& key) {
+      return std::string_view(out_).substr(key.begin, key.size);
+    };
     std::ranges::sort(begin, keys_.end(), {}, text);
     const bool differ = std::ranges::adjacent_find(begin, keys_.end(), {}, text) == keys_.end();
     keys_.resize(first_key);
@@ -165,7 +167,8 @@ std::optional<unsigned> escaped_unit(std::string_view json, std::size_t at) {
 std::optional<std::string> normal_json(std::string_view text) {
   if (text.size() > kJsonBytesMax) return std::nullopt;
   std::string whole;
-  if (text.find("\\u") != std::string_view::npos) text = whole = with_whole_surrogates(std::string(text));
+  if (text.find("\\u") != std::string_view::npos)
+    text = whole = with_whole_surrogates(std::string(text));
   json::parse_options options;
   options.max_depth = kJsonDepthMax;
   json::basic_parser<Printer> parser(options, text.size());
@@ -176,7 +179,8 @@ std::optional<std::string> normal_json(std::string_view text) {
 }
 
 std::string with_whole_surrogates(std::string json) {
-  // Only strings have backslashes. After each stands what it escapes, which may be a backslash, too.
+  // Only strings have backslashes. After each stands what it escapes, which may be a backslash,
+  // too.
   std::size_t at = json.find('\\');
   while (at != std::string::npos) {
     const auto unit = escaped_unit(json, at);
@@ -196,15 +200,16 @@ std::string with_whole_surrogates(std::string json) {
 std::string with_escaped_line_ends(std::string json) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kEscapes = {
       {{"\xC2\x85", "\\u0085"}, {"\xE2\x80\xA8", "\\u2028"}, {"\xE2\x80\xA9", "\\u2029"}}};
-  if (std::ranges::none_of(kEscapes,
-                           [&](const auto& escape) { return json.find(escape.first) != std::string::npos; })) {
+  if (std::ranges::none_of(kEscapes, [&](const auto& escape) {
+        return json.find(escape.first) != std::string::npos;
+      })) {
     return json;
   }
   std::string escaped;
   escaped.reserve(json.size());
   for (std::string_view rest = json; !rest.empty();) {
-    const auto* const found =
-        std::ranges::find_if(kEscapes, [&](const auto& escape) { return rest.starts_with(escape.first); });
+    const auto* const found = std::ranges::find_if(
+        kEscapes, [&](const auto& escape) { return rest.starts_with(escape.first); });
     if (found == kEscapes.end()) {
       escaped += rest.front();
       rest.remove_prefix(1);

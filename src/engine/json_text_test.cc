@@ -20,17 +20,20 @@ TEST(NormalJson, HasNoWhiteSpace) {
 
 TEST(NormalJson, KeepsNumbersDigitForDigit) {
   for (const char* number :
-       {"0", "-0", "12345678901234567890123", "-9223372036854775809", "18446744073709551616", "0.1", "1e400",
-        "-1E-400", "1.000000000000000000000000000000001", "1e+2", "123456789012345678.00", "0e0"}) {
+       {"0", "-0", "12345678901234567890123", "-9223372036854775809", "18446744073709551616", "0.1",
+        "1e400", "-1E-400", "1.000000000000000000000000000000001", "1e+2", "123456789012345678.00",
+        "0e0"}) {
     EXPECT_THAT(normal_json(number), Optional<std::string>(number));
-    EXPECT_THAT(normal_json(std::string("[") + number + "]"), Optional(std::string("[") + number + "]"));
+    EXPECT_THAT(normal_json(std::string("[") + number + "]"),
+                Optional(std::string("[") + number + "]"));
   }
 }
 
 TEST(NormalJson, EscapesInStringsOnlyWhatMustBe) {
   EXPECT_THAT(normal_json(R"("\u00e9\/\u0041\u0001\u001f\n\"\\\u2028\ud83d\ude00")"),
               Optional<std::string>("\"\u00e9/A\\u0001\\u001f\\n\\\"\\\\\u2028\U0001F600\""));
-  EXPECT_THAT(normal_json("{\"\\u0061\\n\":\"\x7f\"}"), Optional<std::string>("{\"a\\n\":\"\x7f\"}"));
+  EXPECT_THAT(normal_json("{\"\\u0061\\n\":\"\x7f\"}"),
+              Optional<std::string>("{\"a\\n\":\"\x7f\"}"));
 }
 
 TEST(NormalJson, KeepsLongStringsWithEscapesWhole) {
@@ -43,14 +46,16 @@ TEST(NormalJson, KeepsLongStringsWithEscapesWhole) {
 }
 
 TEST(NormalJson, ReplacesHalfSurrogates) {
-  EXPECT_THAT(normal_json(R"(["\ud800","\udc00\ud800"])"), Optional<std::string>("[\"\uFFFD\",\"\uFFFD\uFFFD\"]"));
+  EXPECT_THAT(normal_json(R"(["\ud800","\udc00\ud800"])"),
+              Optional<std::string>("[\"\uFFFD\",\"\uFFFD\uFFFD\"]"));
 }
 
 TEST(NormalJson, IsNoneWithAKeyTwice) {
   EXPECT_TRUE(normal_json(R"({"a":{"b":1},"b":{"a":1}})"));
   EXPECT_TRUE(normal_json(R"([{"a":1},{"a":1}])"));
-  for (const char* text : {R"({"a":1,"a":1})", R"({"a":1,"\u0061":2})", R"([{"b":{"x":1,"y":2,"x":3}}])",
-                           R"({"":1,"":2})", R"({"a":{"a":1},"b":1,"a":2})"}) {
+  for (const char* text :
+       {R"({"a":1,"a":1})", R"({"a":1,"\u0061":2})", R"([{"b":{"x":1,"y":2,"x":3}}])",
+        R"({"":1,"":2})", R"({"a":{"a":1},"b":1,"a":2})"}) {
     EXPECT_FALSE(normal_json(text)) << text;
   }
 }
@@ -85,7 +90,9 @@ TEST(NormalJson, IsNoneOfWhatIsNotJson) {
 }
 
 TEST(NormalJson, IsBounded) {
-  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
   EXPECT_TRUE(normal_json(nested(kJsonDepthMax)));
   EXPECT_FALSE(normal_json(nested(kJsonDepthMax + 1)));
   EXPECT_FALSE(normal_json(std::string(1'000'000, '[')));
@@ -100,7 +107,8 @@ TEST(WholeSurrogates, LeavesPairsAndOtherEscapes) {
   same("\\ud80");
   EXPECT_EQ(with_whole_surrogates(R"("\ud800x\udfff")"), R"("\ufffdx\ufffd")");
   EXPECT_EQ(with_whole_surrogates(R"("\\\ud9ab")"), R"("\\\ufffd")");
-  EXPECT_EQ(with_whole_surrogates(R"("\ud800\ud800\udc00\udc00")"), R"("\ufffd\ud800\udc00\ufffd")");
+  EXPECT_EQ(with_whole_surrogates(R"("\ud800\ud800\udc00\udc00")"),
+            R"("\ufffd\ud800\udc00\ufffd")");
 }
 
 TEST(EscapedLineEnds, AreThoseOfReadersOfLines) {

@@ -17,10 +17,12 @@ namespace {
 
 namespace json = boost::json;
 
-/// Ends with std::bad_alloc what wants more. Small values in large numbers take many times their text's size.
+/// Ends with std::bad_alloc what wants more. Small values in large numbers take many times their
+/// text's size.
 class LimitedMemory final : public json::memory_resource {
  private:
-  // Boost.JSON gives a key's memory back with another alignment than it asked for; none is more than new's.
+  // Boost.JSON gives a key's memory back with another alignment than it asked for; none is more
+  // than new's.
   void* do_allocate(std::size_t bytes, std::size_t /*alignment*/) override {
     if (bytes > kHeadMemoryBytesMax - used_) throw std::bad_alloc();
     void* const memory = ::operator new(bytes);
@@ -31,9 +33,12 @@ class LimitedMemory final : public json::memory_resource {
     ::operator delete(memory);
     used_ -= bytes;
   }
-  bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const json::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
 
-  // The texts of the longest error, four times: the parser keeps them twice, and its buffers grow by doubling.
+  // The texts of the longest error, four times: the parser keeps them twice, and its buffers grow
+  // by doubling.
   static constexpr std::size_t kHeadMemoryBytesMax = 4 * kReplyHeadBytesMax;
   std::size_t used_ = 0;
 };
@@ -55,21 +60,24 @@ GuestError to_error(const json::object& object) {
     error.traceback = json::value_to<std::vector<std::string>>(*lines);
   if (const auto* line = present(object, "lineNumber")) {
     const auto number = line->to_number<std::int64_t>();
-    if (number > 0 && number <= static_cast<std::int64_t>(kCodeBytesMax) + 1) error.line_number = number;
+    if (number > 0 && number <= static_cast<std::int64_t>(kCodeBytesMax) + 1)
+      error.line_number = number;
   }
   return error;
 }
 
 /// What a context may begin in the next time.
 bool is_folder_name(std::string_view path) {
-  return path.starts_with('/') && path.size() < kPathBytesMax && path.find('\0') == std::string_view::npos;
+  return path.starts_with('/') && path.size() < kPathBytesMax &&
+         path.find('\0') == std::string_view::npos;
 }
 
 Reply to_reply(const json::object& object, std::string body) {
   Reply reply;
   if (const auto* kind = present(object, "value")) {
     auto json = kind->as_string() == "json" ? normal_json(body) : std::nullopt;
-    reply.value = json ? Value{Value::Kind::kJson, *std::move(json)} : Value{Value::Kind::kText, std::move(body)};
+    reply.value = json ? Value{Value::Kind::kJson, *std::move(json)}
+                       : Value{Value::Kind::kText, std::move(body)};
   }
   if (const auto* error = present(object, "error")) reply.error = to_error(error->as_object());
   if (const auto* exit = present(object, "exit")) {
@@ -86,9 +94,11 @@ Reply to_reply(const json::object& object, std::string body) {
 
 Result<std::uint64_t> find_fact(const BakeFacts& facts, std::string_view name, std::uint64_t max) {
   const auto found = facts.find(name);
-  if (found == facts.end()) return Error{ErrorCode::kCorrupt, fmt::format("the image lacks the fact {}", name), 0};
+  if (found == facts.end())
+    return Error{ErrorCode::kCorrupt, fmt::format("the image lacks the fact {}", name), 0};
   if (found->second > max) {
-    return Error{ErrorCode::kCorrupt, fmt::format("the image's fact {} is too large: {}", name, found->second), 0};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("the image's fact {} is too large: {}", name, found->second), 0};
   }
   return found->second;
 }
@@ -111,7 +121,8 @@ Result<Bytes> Language::read_module(const std::filesystem::path& package) const 
 
 Result<Reply> parse_reply(std::string answer) {
   const std::size_t end = std::min(answer.find('\n'), answer.size());
-  if (end > kReplyHeadBytesMax) return Error{ErrorCode::kCorrupt, "its driver answered too much", 0};
+  if (end > kReplyHeadBytesMax)
+    return Error{ErrorCode::kCorrupt, "its driver answered too much", 0};
   LimitedMemory memory;
   try {
     json::parser parser(&memory);

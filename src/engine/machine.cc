@@ -21,18 +21,22 @@ Machine::Machine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Machine::~Machine() = default;
 
 Result<std::unique_ptr<Machine>> Machine::create(const MachineOptions& options) {
-  auto cache = ArtifactCache::open(options.cache_folder.empty() ? default_cache_folder() : options.cache_folder);
+  auto cache = ArtifactCache::open(options.cache_folder.empty() ? default_cache_folder()
+                                                                : options.cache_folder);
   if (!cache.ok()) {
     // Nothing is wrong with what was asked for, so this is not wrong use.
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("{} ($SANDBOX_WORKERS_CACHE can name another folder)", cache.error().message), 0};
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format("{} ($SANDBOX_WORKERS_CACHE can name another folder)", cache.error().message),
+        0};
   }
   SW_TRY(auto wasm, wasm::Engine::create({.stop_means = options.stop_means}));
-  return std::unique_ptr<Machine>(new Machine(std::unique_ptr<Parts>(
-      new Parts{.wasm = std::move(wasm), .cache = *std::move(cache), .clocks = {}, .watchdog = {}})));
+  return std::unique_ptr<Machine>(new Machine(std::unique_ptr<Parts>(new Parts{
+      .wasm = std::move(wasm), .cache = *std::move(cache), .clocks = {}, .watchdog = {}})));
 }
 
-Result<std::shared_ptr<Engine>> Machine::load(std::unique_ptr<Language> language, const Progress& progress) {
+Result<std::shared_ptr<Engine>> Machine::load(std::unique_ptr<Language> language,
+                                              const Progress& progress) {
   SW_TRY(auto engine, EmbeddedEngine::load(environment(), std::move(language), progress));
   return std::shared_ptr<Engine>(std::move(engine));
 }
@@ -41,7 +45,9 @@ const wasi::Clocks& Machine::clocks() const { return parts_->clocks; }
 Watchdog& Machine::watchdog() { return parts_->watchdog; }
 wasm::Engine& Machine::wasm() { return *parts_->wasm; }
 
-Environment Machine::environment() { return {*parts_->wasm, parts_->cache, parts_->watchdog, parts_->clocks}; }
+Environment Machine::environment() {
+  return {*parts_->wasm, parts_->cache, parts_->watchdog, parts_->clocks};
+}
 
 Result<void> Machine::on_guest_thread(const std::function<void()>& body) {
   return wasm::run_on_guest_thread(parts_->wasm->options(), body);

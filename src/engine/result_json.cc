@@ -40,7 +40,8 @@ json::object error_object(const GuestError& error) {
   return object;
 }
 
-/// Boost.JSON writes 0.4 as 4E-1, which is right and hard to read, so what has fractions is written here.
+/// Boost.JSON writes 0.4 as 4E-1, which is right and hard to read, so what has fractions is written
+/// here.
 std::string milliseconds(std::chrono::nanoseconds time) {
   return fmt::format("{:.3f}", std::chrono::duration<double, std::milli>(time).count());
 }
@@ -49,8 +50,9 @@ std::string usage_text(const RunRequest& request, const Usage& usage) {
   using Micro = std::chrono::microseconds;
   return fmt::format(
       R"({{"fuelConsumed":{},"fuelLimit":{},"memoryBytes":{},"wallMs":{},"cpuMs":{},"pagesWritten":{},"outputTruncated":{}}})",
-      std::chrono::ceil<Micro>(usage.cpu).count(), std::chrono::ceil<Micro>(request.limits.cpu_max).count(),
-      usage.memory_bytes, milliseconds(usage.wall), milliseconds(usage.cpu), usage.pages_written,
+      std::chrono::ceil<Micro>(usage.cpu).count(),
+      std::chrono::ceil<Micro>(request.limits.cpu_max).count(), usage.memory_bytes,
+      milliseconds(usage.wall), milliseconds(usage.cpu), usage.pages_written,
       usage.output_truncated);
 }
 
@@ -75,14 +77,16 @@ json::object write_back_object(const WriteBackReport& files) {
   return object;
 }
 
-/// A value's JSON becomes part of ours, so it must be JSON whatever the engine says. It goes in as text: a DOM
-/// would lose digits of large numbers.
+/// A value's JSON becomes part of ours, so it must be JSON whatever the engine says. It goes in as
+/// text: a DOM would lose digits of large numbers.
 std::string results_text(const Outcome& outcome) {
   if (!outcome.value || outcome.error) return "[]";
   if (outcome.value->kind == Value::Kind::kJson) {
-    if (const auto value = normal_json(outcome.value->text)) return fmt::format("[{{\"json\":{}}}]", *value);
+    if (const auto value = normal_json(outcome.value->text))
+      return fmt::format("[{{\"json\":{}}}]", *value);
   }
-  return fmt::format("[{{\"text\":{}}}]", json::serialize(json::string(to_valid_utf8(outcome.value->text))));
+  return fmt::format("[{{\"text\":{}}}]",
+                     json::serialize(json::string(to_valid_utf8(outcome.value->text))));
 }
 
 }  // namespace
@@ -101,9 +105,9 @@ std::string_view ending_name(Ending ending) {
   return "unknown";
 }
 
-std::string execution_result_json(const EngineInfo& info, const RunRequest& request, const Outcome& outcome,
-                                  std::string_view out, std::string_view err,
-                                  const std::optional<ContextReport>& context,
+std::string execution_result_json(const EngineInfo& info, const RunRequest& request,
+                                  const Outcome& outcome, std::string_view out,
+                                  std::string_view err, const std::optional<ContextReport>& context,
                                   const std::optional<WriteBackReport>& files) {
   json::object object = {{"code", to_valid_utf8(request.code)},
                          {"language", info.language},
@@ -117,8 +121,9 @@ std::string execution_result_json(const EngineInfo& info, const RunRequest& requ
   std::string text = json::serialize(object);
   if (context) text.insert(text.size() - 1, fmt::format(",\"context\":{}", context_text(*context)));
   text.insert(text.size() - 1,
-              fmt::format(",\"durationMs\":{},\"usage\":{},\"results\":{}", milliseconds(outcome.usage.wall),
-                          usage_text(request, outcome.usage), results_text(outcome)));
+              fmt::format(",\"durationMs\":{},\"usage\":{},\"results\":{}",
+                          milliseconds(outcome.usage.wall), usage_text(request, outcome.usage),
+                          results_text(outcome)));
   return with_escaped_line_ends(std::move(text));
 }
 

@@ -27,24 +27,28 @@ TEST(ResultJson, HasTheProtocolsShape) {
   EngineInfo info;
   info.language = "python";
   info.engine_name = "E";
-  const std::string text = execution_result_json(info, request_of("x"), outcome, "one\ntwo", "caf\xe9\n");
+  const std::string text =
+      execution_result_json(info, request_of("x"), outcome, "one\ntwo", "caf\xe9\n");
   EXPECT_THAT(text, HasSubstr(R"("code":"x","language":"python","engine":"E")"));
   EXPECT_THAT(text, HasSubstr(R"("logs":{"stdout":["one","two"],"stderr":["caf)"));
   EXPECT_THAT(text, HasSubstr("\"results\":[{\"json\":{\"a\":1}}]}"));
   outcome.error = GuestError{"E", "m", {"t"}, 2};
   EXPECT_THAT(execution_result_json({}, request_of("x"), outcome, "", ""),
               HasSubstr(R"("error":{"name":"E","message":"m","traceback":["t"],"lineNumber":2})"));
-  EXPECT_THAT(execution_result_json({}, request_of("x"), outcome, "", ""), HasSubstr("\"results\":[]}"));
+  EXPECT_THAT(execution_result_json({}, request_of("x"), outcome, "", ""),
+              HasSubstr("\"results\":[]}"));
 }
 
 TEST(ResultJson, TimesAreNumbersThatPeopleCanRead) {
   ContextReport context;
   context.snapshot_ms = 6.7028621;
-  EXPECT_THAT(execution_result_json({}, request_of("1"), {}, "", "", context), HasSubstr("\"snapshotMs\":6.703}"));
+  EXPECT_THAT(execution_result_json({}, request_of("1"), {}, "", "", context),
+              HasSubstr("\"snapshotMs\":6.703}"));
 }
 
 TEST(ResultJson, IsOneLineOfJsonWhateverTheEngineSays) {
-  for (const char* value : {"[1,\n2\n]", "{\"a\":1,\"a\":2}", "]", "1}],\"code\":2", "\xff", "\"\u2028\"", ""}) {
+  for (const char* value :
+       {"[1,\n2\n]", "{\"a\":1,\"a\":2}", "]", "1}],\"code\":2", "\xff", "\"\u2028\"", ""}) {
     Outcome outcome;
     outcome.value = Value{Value::Kind::kJson, value};
     outcome.exit_code = 3;

@@ -21,7 +21,8 @@ struct Head {
 }  // namespace
 
 Bytes encode(const SavedHost& saved) {
-  const Head head{.cells = saved.cells, .monotonic_ns = saved.monotonic_ns, .tmp_bytes = saved.tmp.size()};
+  const Head head{
+      .cells = saved.cells, .monotonic_ns = saved.monotonic_ns, .tmp_bytes = saved.tmp.size()};
   Bytes bytes(sizeof head);
   std::memcpy(bytes.data(), &head, sizeof head);
   bytes.insert(bytes.end(), saved.tmp.begin(), saved.tmp.end());
@@ -31,7 +32,8 @@ Bytes encode(const SavedHost& saved) {
 
 Result<SavedHost> decode_saved_host(BytesView bytes) {
   Head head;
-  if (bytes.size() < sizeof head) return Error{ErrorCode::kCorrupt, "a saved session is cut short", 0};
+  if (bytes.size() < sizeof head)
+    return Error{ErrorCode::kCorrupt, "a saved session is cut short", 0};
   std::memcpy(&head, bytes.data(), sizeof head);
   const BytesView rest = bytes.subspan(sizeof head);
   if (head.version != kVersion || head.cells == 0 || head.tmp_bytes > rest.size()) {

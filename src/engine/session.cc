@@ -55,7 +55,8 @@ void shorten(GuestError& error) {
   for (std::string& line : error.traceback) shorten(line, kErrorLineBytesMax);
 }
 
-// More than this in /tmp is left behind: all of it is written again whenever anything of it changes.
+// More than this in /tmp is left behind: all of it is written again whenever anything of it
+// changes.
 constexpr std::uint64_t kTmpBytesMax = std::uint64_t{8} << 20;
 
 // A saved clock further ahead than this is damage, not time.
@@ -73,7 +74,8 @@ Session::Session(std::unique_ptr<Guest> guest, std::unique_ptr<wasm::Instance> i
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Guest> guest,
-                                                 std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog) {
+                                                 std::unique_ptr<wasm::Instance> instance,
+                                                 Watchdog& watchdog) {
   SW_TRY(auto cancellation, Cancellation::create());
   return std::unique_ptr<Session>(
       new Session(std::move(guest), std::move(instance), std::move(cancellation), watchdog));
@@ -100,7 +102,8 @@ Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output)
   run.output = &output;
   run.input = &input_;
   run.cancellation = cancellation_.get();
-  if (request.limits.output_bytes_max != 0) run.limits.output_bytes_max = request.limits.output_bytes_max;
+  if (request.limits.output_bytes_max != 0)
+    run.limits.output_bytes_max = request.limits.output_bytes_max;
   else run.limits.output_bytes_max = UINT64_MAX;
   run.monotonic_offset_ns = monotonic_offset_ns_;
   if (cells_ == 0) SW_CHECK_OK(guest_->wasi().start_run(std::move(run)));
@@ -114,7 +117,8 @@ Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output)
 Result<Reply> Session::run_cell(const RunRequest& request, wasi::OutputSink& output) {
   const wasm::HostMemoryScope host_memory(*instance_);
   SW_CHECK_OK(begin(request, output));
-  const std::string file_name = request.file_name.empty() ? fmt::format("<cell {}>", cells_) : request.file_name;
+  const std::string file_name =
+      request.file_name.empty() ? fmt::format("<cell {}>", cells_) : request.file_name;
   return guest_->evaluate(request, file_name);
 }
 
@@ -122,7 +126,8 @@ Result<SessionOutcome> Session::execute(const RunRequest& request, wasi::OutputS
   if (invalid()) return Error{ErrorCode::kInvalidArgument, "this session has ended", 0};
   const auto wall_begin = std::chrono::steady_clock::now();
   const auto cpu_begin = thread_cpu_time();
-  // What was asked of the cell before must not hit this one; what is asked from here on must not be lost.
+  // What was asked of the cell before must not hit this one; what is asked from here on must not be
+  // lost.
   cancellation_->reset();
   guest_->forget_stop();
   limits_ = request.limits;
@@ -153,12 +158,15 @@ Result<Outcome> Session::conclude_failure(Error error, StopReason stop) {
       outcome.exit_code = error.exit_code & 0xFF;
       return outcome;
     }
-    case ErrorCode::kGuestStopped: return limit_outcome(ending_of(stop), stop_message(stop, limits_));
+    case ErrorCode::kGuestStopped:
+      return limit_outcome(ending_of(stop), stop_message(stop, limits_));
     case ErrorCode::kCorrupt:
     case ErrorCode::kLimitExceeded:
-      // Its driver answered nonsense, or had no memory left to answer: that is the guest's doing, not the host's.
+      // Its driver answered nonsense, or had no memory left to answer: that is the guest's doing,
+      // not the host's.
       broken_ = true;
-      if (stop != StopReason::kNone) return limit_outcome(ending_of(stop), stop_message(stop, limits_));
+      if (stop != StopReason::kNone)
+        return limit_outcome(ending_of(stop), stop_message(stop, limits_));
       [[fallthrough]];
     case ErrorCode::kGuestTrap:
     case ErrorCode::kGuestStackOverflow: {
@@ -166,7 +174,8 @@ Result<Outcome> Session::conclude_failure(Error error, StopReason stop) {
       if (instance_->refused_growths() != 0) {
         return limit_outcome(Ending::kMemoryLimit, memory_message(*instance_));
       }
-      Outcome outcome = limit_outcome(Ending::kCrashed, fmt::format("the interpreter crashed: {}", error.message));
+      Outcome outcome = limit_outcome(Ending::kCrashed,
+                                      fmt::format("the interpreter crashed: {}", error.message));
       outcome.error->name = kEngineError;
       return outcome;
     }
@@ -178,12 +187,16 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
   if (reply.error) shorten(*reply.error);
   Outcome outcome;
   if (stop != StopReason::kNone && reply.error) {
-    outcome = limit_outcome(ending_of(stop), stop_message(stop, limits_), std::move(reply.error->traceback));
-    // Some guests were between two pieces of code, and did not trap. One rule for all is easier to rely on.
+    outcome = limit_outcome(ending_of(stop), stop_message(stop, limits_),
+                            std::move(reply.error->traceback));
+    // Some guests were between two pieces of code, and did not trap. One rule for all is easier to
+    // rely on.
     if (instance_->stop_means() == wasm::StopMeans::kEpoch) broken_ = true;
-  } else if (reply.value_too_long || (reply.value && reply.value->text.size() > limits_.result_bytes_max)) {
-    outcome = limit_outcome(Ending::kResultLimit,
-                            fmt::format("the value's text is larger than {} bytes", limits_.result_bytes_max));
+  } else if (reply.value_too_long ||
+             (reply.value && reply.value->text.size() > limits_.result_bytes_max)) {
+    outcome = limit_outcome(
+        Ending::kResultLimit,
+        fmt::format("the value's text is larger than {} bytes", limits_.result_bytes_max));
   } else {
     // A guest that finished although it was asked to stop has finished.
     const bool is_memory_limit =
@@ -215,7 +228,8 @@ std::optional<Outcome> Session::finish() {
   (void)guest_->finish();
   const StopReason stop = watch.finish();
   if (stop == StopReason::kNone) return std::nullopt;
-  Outcome outcome = limit_outcome(ending_of(stop), stop_message(stop, limits_) + " by exit handlers");
+  Outcome outcome =
+      limit_outcome(ending_of(stop), stop_message(stop, limits_) + " by exit handlers");
   outcome.cut_off = invalid();
   return outcome;
 }
@@ -224,13 +238,16 @@ bool Session::can_snapshot() const { return !invalid() && instance_->reason_not_
 
 Result<SessionSnapshot> Session::snapshot() {
   if (const std::string reason = instance_->reason_not_at_rest(); !reason.empty()) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("the session cannot be saved: {}", reason), 0};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the session cannot be saved: {}", reason), 0};
   }
   SessionSnapshot state;
   SW_TRY(Bytes descriptors, guest_->wasi().descriptors().serialize(guest_->wasi().files()));
   SW_TRY(const Bytes tmp, save_tmp());
-  state.extra = encode(
-      {.cells = cells_, .monotonic_ns = guest_->wasi().monotonic_ns(), .tmp = tmp, .descriptors = descriptors});
+  state.extra = encode({.cells = cells_,
+                        .monotonic_ns = guest_->wasi().monotonic_ns(),
+                        .tmp = tmp,
+                        .descriptors = descriptors});
   SW_CHECK_OK(instance_->dirty_pages(state.changed));
   state.memory = instance_->memory().bytes();
   state.base = instance_->image();
@@ -250,7 +267,8 @@ Result<void> Session::restore_tmp(BytesView blob) {
   wasi::FileSystem& files = guest_->wasi().files();
   if (blob.empty()) return {};
   if (files.layout().mount_count() <= wasi::kTmpMount) {
-    return Error{ErrorCode::kCorrupt, "a saved session has files in /tmp, and this engine has no /tmp", 0};
+    return Error{ErrorCode::kCorrupt,
+                 "a saved session has files in /tmp, and this engine has no /tmp", 0};
   }
   SW_TRY(const wasi::TreeState state, wasi::TreeState::parse(blob));
   const wasi::Errno put = state.restore(*files.mounted(wasi::kTmpMount), files.now_ns());
@@ -259,8 +277,9 @@ Result<void> Session::restore_tmp(BytesView blob) {
 }
 
 Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
-                                                  std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog,
-                                                  const SessionOptions& options, SnapshotSource& source) {
+                                                  std::unique_ptr<wasm::Instance> instance,
+                                                  Watchdog& watchdog, const SessionOptions& options,
+                                                  SnapshotSource& source) {
   SW_CHECK_OK(instance->grow_memory_to(source.memory_bytes()));
   SW_TRY(const BytesView bytes, source.fill(instance->memory().bytes(), instance->image()));
   SW_TRY(const SavedHost saved, decode_saved_host(bytes));
@@ -272,11 +291,13 @@ Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
   SW_CHECK_OK(session->restore_tmp(saved.tmp));
   SW_CHECK_OK(wasi.descriptors().deserialize(saved.descriptors, wasi.files()));
   session->cells_ = saved.cells;
-  // The guest's clock goes on from where it was, or further on if this machine's is ahead; never back.
+  // The guest's clock goes on from where it was, or further on if this machine's is ahead; never
+  // back.
   const std::uint64_t now = wasi.monotonic_ns();
   session->monotonic_offset_ns_ =
-      saved.monotonic_ns > now ? static_cast<std::int64_t>(std::min(saved.monotonic_ns - now, kClockAheadMaxNs))
-                               : 0;
+      saved.monotonic_ns > now
+          ? static_cast<std::int64_t>(std::min(saved.monotonic_ns - now, kClockAheadMaxNs))
+          : 0;
   return session;
 }
 

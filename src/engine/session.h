@@ -24,35 +24,39 @@ namespace sw::engine {
 /// Threads: one at a time, on a thread with room for a guest's stack (wasm::run_on_guest_thread).
 class Session final : public SessionInstance, private Stoppable {
  public:
-  /// `guest` is bound to `instance`, which was just made from the image. `watchdog` outlives the session.
+  /// `guest` is bound to `instance`, which was just made from the image. `watchdog` outlives the
+  /// session.
   static Result<std::unique_ptr<Session>> create(std::unique_ptr<Guest> guest,
-                                                 std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog);
+                                                 std::unique_ptr<wasm::Instance> instance,
+                                                 Watchdog& watchdog);
   ~Session() override;
 
-  /// The same, from a saved state: variables, functions, open files and half-consumed generators go on. Random
-  /// generators differ from those of every other session restored from the state.
+  /// The same, from a saved state: variables, functions, open files and half-consumed generators go
+  /// on. Random generators differ from those of every other session restored from the state.
   static Result<std::unique_ptr<Session>> restore(std::unique_ptr<Guest> guest,
-                                                  std::unique_ptr<wasm::Instance> instance, Watchdog& watchdog,
-                                                  const SessionOptions& options, SnapshotSource& source);
+                                                  std::unique_ptr<wasm::Instance> instance,
+                                                  Watchdog& watchdog, const SessionOptions& options,
+                                                  SnapshotSource& source);
 
   /// Runs one cell; output goes to `output` as it is printed.
   Result<SessionOutcome> execute(const RunRequest& request, wasi::OutputSink& output) override;
 
   bool can_snapshot() const override;
   /// `base` is the image; `extra` has open files, clock and counters: docs/formats/session.md.
-  /// Errors: kInvalidArgument when the session cannot be used any more, or its memory is not its whole state.
+  /// Errors: kInvalidArgument when the session cannot be used any more, or its memory is not its
+  /// whole state.
   Result<SessionSnapshot> snapshot() override;
 
-  /// Runs the interpreter's exit handlers within what is left of the last cell's limits; an error they end with is
-  /// dropped. Returns the outcome of a run whose exit handlers met a limit.
+  /// Runs the interpreter's exit handlers within what is left of the last cell's limits; an error
+  /// they end with is dropped. Returns the outcome of a run whose exit handlers met a limit.
   std::optional<Outcome> finish();
 
-  /// True once the interpreter trapped, exited, was stopped by force or answered nonsense: nothing can be run in
-  /// it any more.
+  /// True once the interpreter trapped, exited, was stopped by force or answered nonsense: nothing
+  /// can be run in it any more.
   bool invalid() const override { return broken_ || instance_->poisoned(); }
 
-  /// Makes the interpreter as new, with nothing left of what was run; see wasm::Instance::reset. If the verdict is
-  /// not kKept the session must be dropped.
+  /// Makes the interpreter as new, with nothing left of what was run; see wasm::Instance::reset. If
+  /// the verdict is not kKept the session must be dropped.
   wasm::ResetStats reset();
 
   Guest& guest() { return *guest_; }
@@ -83,7 +87,8 @@ class Session final : public SessionInstance, private Stoppable {
   std::stop_token cancel_;
   std::uint64_t cells_ = 0;
   bool broken_ = false;  // the guest's driver answered what makes no sense
-  bool fresh_ = true;    // the next cell is the first since the interpreter came out of an image or a saved state
+  // the next cell is the first since the interpreter came out of an image or a saved state
+  bool fresh_ = true;
   std::int64_t monotonic_offset_ns_ = 0;
 };
 

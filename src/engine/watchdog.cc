@@ -14,18 +14,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How late a limit may be noticed. While runs come one after the other the thread keeps looking, so that
-// starting a run need not wake it.
+// How late a limit may be noticed. While runs come one after the other the thread keeps looking, so
+// that starting a run need not wake it.
 constexpr auto kTick = 5ms;
 constexpr auto kForceTick = 1ms;
-// A host function that is in guest memory when it is blocked goes on with it. Asked again at every tick, one that
-// copies a gigabyte would get no further: each time costs as much as the tick. So the pauses double up to this,
-// and are counted in CPU time of the run: on a busy machine it has got no further in a pause of the clock on the
-// wall.
+// A host function that is in guest memory when it is blocked goes on with it. Asked again at every
+// tick, one that copies a gigabyte would get no further: each time costs as much as the tick. So
+// the pauses double up to this, and are counted in CPU time of the run: on a busy machine it has
+// got no further in a pause of the clock on the wall.
 constexpr std::chrono::nanoseconds kForcePauseMax = 128ms;
 constexpr int kIdleTicks = 200;
-// An interpreter can lose an interrupt: an error that its own code raises at that moment takes the interrupt's
-// place. So it is asked again, after a time in which most programs have cleaned up.
+// An interpreter can lose an interrupt: an error that its own code raises at that moment takes the
+// interrupt's place. So it is asked again, after a time in which most programs have cleaned up.
 constexpr auto kAskAgain = 50ms;
 
 std::chrono::nanoseconds read_clock(clockid_t clock) {
@@ -39,8 +39,8 @@ std::chrono::nanoseconds read_clock(clockid_t clock) {
 std::chrono::nanoseconds thread_cpu_time() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 Watchdog::Watchdog() {
-  // The thread inherits the mask. A signal that it took would not reach who waits for it (or would end the
-  // process).
+  // The thread inherits the mask. A signal that it took would not reach who waits for it (or would
+  // end the process).
   sigset_t all_but_faults;
   ::sigfillset(&all_but_faults);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::sigdelset(&all_but_faults, fault);
@@ -101,8 +101,13 @@ bool Watchdog::look() {
   return forcing;
 }
 
-Watchdog::Watch::Watch(Watchdog& watchdog, Stoppable& target, const RunLimits& limits, std::stop_token cancel)
-    : watchdog_(watchdog), target_(target), limits_(limits), cancel_(std::move(cancel)), start_(Clock::now()) {
+Watchdog::Watch::Watch(Watchdog& watchdog, Stoppable& target, const RunLimits& limits,
+                       std::stop_token cancel)
+    : watchdog_(watchdog),
+      target_(target),
+      limits_(limits),
+      cancel_(std::move(cancel)),
+      start_(Clock::now()) {
   ::pthread_getcpuclockid(::pthread_self(), &cpu_clock_);
   if (limits_.cpu_max.count() != 0) cpu_at_start_ = read_clock(cpu_clock_);
   bool wake = false;
@@ -127,7 +132,8 @@ StopReason Watchdog::Watch::finish() {
 
 StopReason Watchdog::Watch::reason_to_stop(Clock::time_point now) const {
   if (cancel_.stop_requested()) return StopReason::kCancelled;
-  if (limits_.wall_max.count() != 0 && now - start_ >= limits_.wall_max) return StopReason::kWallLimit;
+  if (limits_.wall_max.count() != 0 && now - start_ >= limits_.wall_max)
+    return StopReason::kWallLimit;
   if (limits_.cpu_max.count() != 0 && read_clock(cpu_clock_) - cpu_at_start_ >= limits_.cpu_max) {
     return StopReason::kCpuLimit;
   }

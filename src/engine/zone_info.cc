@@ -21,13 +21,15 @@ constexpr std::uint64_t kFirstInode = std::uint64_t{3} << 40;
 constexpr std::uintmax_t kZoneBytesMax = std::uintmax_t{1} << 20;
 constexpr int kDepthMax = 4;
 
-std::shared_ptr<wasi::Node> zone_file(const fs::path& path, std::uintmax_t size, std::uint64_t inode) {
+std::shared_ptr<wasi::Node> zone_file(const fs::path& path, std::uintmax_t size,
+                                      std::uint64_t inode) {
   auto node = wasi::LayoutBuilder::make_node(wasi::FileType::kRegularFile, inode);
   node->content.borrow(std::make_shared<wasi::LazyBytes>(size, [path] { return read_file(path); }));
   return node;
 }
 
-void fill(wasi::Directory& directory, wasi::Node* owner, const fs::path& folder, int depth, std::uint64_t& inode) {
+void fill(wasi::Directory& directory, wasi::Node* owner, const fs::path& folder, int depth,
+          std::uint64_t& inode) {
   // In order of names, so that a file has the same inode number in every run.
   std::map<std::string, fs::path> entries;
   std::error_code error;

@@ -49,7 +49,8 @@ Result<ContextRow> decode_context_row(BytesView bytes) {
     const json::value value = json::parse(as_text(bytes));
     const json::object& object = value.as_object();
     if (object.at("v").to_number<int>() != kVersion) {
-      return Error{ErrorCode::kCorrupt, "a context was written by another version of this program", 0};
+      return Error{ErrorCode::kCorrupt, "a context was written by another version of this program",
+                   0};
     }
     ContextRow row;
     row.cwd = json::value_to<std::string>(object.at("cwd"));
@@ -66,7 +67,8 @@ Result<ContextRow> decode_context_row(BytesView bytes) {
     }
     return row;
   } catch (const std::exception& problem) {
-    return Error{ErrorCode::kCorrupt, fmt::format("a context's row is damaged: {}", problem.what()), 0};
+    return Error{ErrorCode::kCorrupt, fmt::format("a context's row is damaged: {}", problem.what()),
+                 0};
   }
 }
 

@@ -21,12 +21,13 @@ struct ContextRow {
   std::optional<std::uint64_t> saved_execution;
   std::int64_t saved_ms = 0;
 
-  /// What the run that `executions` counts last began with: enough to take it back. Absent after anything else
-  /// than a run.
+  /// What the run that `executions` counts last began with: enough to take it back. Absent after
+  /// anything else than a run.
   struct Before {
     std::string cwd;
     std::optional<std::uint64_t> saved_execution;
-    /// The run was rolled back on request: it left no memory, and what is saved is that of the run before it.
+    /// The run was rolled back on request: it left no memory, and what is saved is that of the run
+    /// before it.
     bool rolled_back = false;
   };
   std::optional<Before> before;

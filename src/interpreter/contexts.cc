@@ -28,8 +28,8 @@ struct Metadata {
 };
 
 Bytes encode(const Metadata& meta) {
-  const std::string text = json::serialize(
-      json::object{{"v", kMetaVersion}, {"createdAt", meta.created_ms}, {"lastUsed", meta.last_used_ms}});
+  const std::string text = json::serialize(json::object{
+      {"v", kMetaVersion}, {"createdAt", meta.created_ms}, {"lastUsed", meta.last_used_ms}});
   const BytesView bytes = as_bytes(text);
   return {bytes.begin(), bytes.end()};
 }
@@ -41,21 +41,25 @@ Result<std::optional<Metadata>> read_metadata(storage::Reader& reader) {
     const json::value value = json::parse(as_text(*bytes));
     const json::object& object = value.as_object();
     if (object.at("v").to_number<int>() != kMetaVersion) {
-      return Error{ErrorCode::kCorrupt, "an Interpreter was written by another version of this program", 0};
+      return Error{ErrorCode::kCorrupt,
+                   "an Interpreter was written by another version of this program", 0};
     }
     return std::optional(Metadata{.created_ms = object.at("createdAt").to_number<std::int64_t>(),
                                   .last_used_ms = object.at("lastUsed").to_number<std::int64_t>()});
   } catch (const std::exception& problem) {
-    return Error{ErrorCode::kCorrupt, fmt::format("an Interpreter's row is damaged: {}", problem.what()), 0};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("an Interpreter's row is damaged: {}", problem.what()), 0};
   }
 }
 
 }  // namespace
 
-Contexts::Contexts(storage::ObjectStorage& storage, object::Clock& clock, const ContextsOptions& options)
+Contexts::Contexts(storage::ObjectStorage& storage, object::Clock& clock,
+                   const ContextsOptions& options)
     : storage_(storage), clock_(clock), options_(options) {}
 
-Result<std::unique_ptr<Contexts>> Contexts::open(storage::ObjectStorage& storage, object::Clock& clock,
+Result<std::unique_ptr<Contexts>> Contexts::open(storage::ObjectStorage& storage,
+                                                 object::Clock& clock,
                                                  const ContextsOptions& options) {
   std::unique_ptr<Contexts> contexts(new Contexts(storage, clock, options));
   SW_TRY(contexts->snapshots_, snapshot::SnapshotStore::open(storage, options.snapshots));
@@ -73,8 +77,9 @@ Result<void> Contexts::ensure_metadata() {
   }));
   if (!meta) {
     const Bytes row = encode(Metadata{.created_ms = now_ms(), .last_used_ms = now_ms()});
-    SW_CHECK_OK(storage_.transact(
-        [&](storage::Transaction& transaction) { return transaction.put(kMetaTable, kMetaKey, row); }));
+    SW_CHECK_OK(storage_.transact([&](storage::Transaction& transaction) {
+      return transaction.put(kMetaTable, kMetaKey, row);
+    }));
   }
   has_metadata_ = true;
   return {};
@@ -82,7 +87,8 @@ Result<void> Contexts::ensure_metadata() {
 
 Result<void> Contexts::touch(storage::Transaction& transaction) {
   const object::Time now = clock_.now();
-  SW_TRY(const object::IdleAlarm alarm, object::touch_idle_alarm(transaction, now, options_.idle_ttl));
+  SW_TRY(const object::IdleAlarm alarm,
+         object::touch_idle_alarm(transaction, now, options_.idle_ttl));
   if (!alarm.moved) return {};
   SW_TRY(auto meta, read_metadata(transaction));
   const std::int64_t ms = now.time_since_epoch().count();
@@ -101,7 +107,8 @@ Result<T> Contexts::use_along(const snapshot::Also& body,
 }
 
 Result<void> Contexts::use(const snapshot::Also& body) {
-  return use_along<void>(body, [&](const snapshot::Also& along) { return storage_.transact(along); });
+  return use_along<void>(body,
+                         [&](const snapshot::Also& along) { return storage_.transact(along); });
 }
 
 Result<object::IdleVerdict> Contexts::alarm() {
@@ -111,7 +118,8 @@ Result<object::IdleVerdict> Contexts::alarm() {
     SW_TRY(const auto meta, read_metadata(transaction));
     if (!meta) return {};
     const object::Time last_used{std::chrono::milliseconds(meta->last_used_ms)};
-    SW_TRY(verdict, object::check_idle_alarm(transaction, clock_.now(), options_.idle_ttl, last_used));
+    SW_TRY(verdict,
+           object::check_idle_alarm(transaction, clock_.now(), options_.idle_ttl, last_used));
     return {};
   }));
   return verdict;
@@ -137,7 +145,8 @@ Result<Contexts::Rows> Contexts::list() {
   Rows found;
   SW_CHECK_OK(storage_.read([&](storage::Reader& reader) {
     found.clear();
-    return reader.scan(storage::Range{.table = kContextsTable, .from = {}, .to = {}}, storage::Order::kAscending,
+    return reader.scan(storage::Range{.table = kContextsTable, .from = {}, .to = {}},
+                       storage::Order::kAscending,
                        [&](std::string_view id, BytesView value) -> Result<storage::Scan> {
                          // It goes into answers, which are JSON.
                          if (first_invalid_utf8(id))
@@ -147,7 +156,8 @@ Result<Contexts::Rows> Contexts::list() {
                          return storage::Scan::kContinue;
                        });
   }));
-  std::ranges::sort(found, {}, [](const auto& entry) { return std::pair(entry.second.created_ms, entry.first); });
+  std::ranges::sort(
+      found, {}, [](const auto& entry) { return std::pair(entry.second.created_ms, entry.first); });
   return found;
 }
 
@@ -155,7 +165,8 @@ Result<void> Contexts::check_new(std::string_view id) {
   SW_CHECK_OK(runtime::check_context_id(id));
   SW_TRY(const Rows existing, list());
   if (existing.size() >= options_.contexts_max) {
-    return runtime::refusal(fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
+    return runtime::refusal(
+        fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
   }
   if (std::ranges::any_of(existing, [&](const auto& entry) { return entry.first == id; })) {
     return runtime::refusal(fmt::format("Code context '{}' already exists", id));
@@ -183,7 +194,8 @@ Result<void> Contexts::remove(std::string_view id) {
     return transaction.erase(kContextsTable, id);
   };
   if (!has_memory(id)) return use(erase_row);
-  return use_along<void>(erase_row, [&](const snapshot::Also& along) { return snapshots_->remove(id, along); });
+  return use_along<void>(
+      erase_row, [&](const snapshot::Also& along) { return snapshots_->remove(id, along); });
 }
 
 Result<void> Contexts::destroy() {
@@ -195,8 +207,8 @@ Result<void> Contexts::destroy() {
 
 // --- runs
 
-Result<snapshot::SaveStats> Contexts::save(snapshot::Live& live, snapshot::Step step, std::string_view id,
-                                           ContextRow& row) {
+Result<snapshot::SaveStats> Contexts::save(snapshot::Live& live, snapshot::Step step,
+                                           std::string_view id, ContextRow& row) {
   ContextRow saved = row;
   saved.saved_execution = saved.executions;
   saved.saved_ms = step.time_ms = now_ms();
@@ -204,13 +216,16 @@ Result<snapshot::SaveStats> Contexts::save(snapshot::Live& live, snapshot::Step 
     return transaction.put(kContextsTable, id, encode(saved));
   };
   SW_TRY(const snapshot::SaveStats stats,
-         use_along<snapshot::SaveStats>(
-             write_row, [&](const snapshot::Also& along) { return snapshots_->save(live, step, along); }));
+         use_along<snapshot::SaveStats>(write_row, [&](const snapshot::Also& along) {
+           return snapshots_->save(live, step, along);
+         }));
   row = std::move(saved);
   return stats;
 }
 
-Result<void> Contexts::write(std::string_view id, const ContextRow& row) { return use(writer_of(id, row)); }
+Result<void> Contexts::write(std::string_view id, const ContextRow& row) {
+  return use(writer_of(id, row));
+}
 
 Result<bool> Contexts::take_back(std::string_view id, ContextRow& row) {
   if (!row.before || row.executions == 0) return false;
@@ -224,12 +239,13 @@ Result<bool> Contexts::take_back(std::string_view id, ContextRow& row) {
   if (!memory_went_on) {
     SW_CHECK_OK(use(write_row));
   } else if (!earlier.saved_execution) {
-    SW_CHECK_OK(
-        use_along<void>(write_row, [&](const snapshot::Also& along) { return snapshots_->remove(id, along); }));
+    SW_CHECK_OK(use_along<void>(
+        write_row, [&](const snapshot::Also& along) { return snapshots_->remove(id, along); }));
   } else {
     SW_TRY(const snapshot::VersionInfo newest_version, newest(id));
     if (newest_version.history == 0) return false;
-    SW_TRY(const auto version, use_along<snapshot::VersionInfo>(write_row, [&](const snapshot::Also& along) {
+    SW_TRY(const auto version,
+           use_along<snapshot::VersionInfo>(write_row, [&](const snapshot::Also& along) {
              return snapshots_->undo(id, 1, now_ms(), along);
            }));
   }
@@ -239,7 +255,8 @@ Result<bool> Contexts::take_back(std::string_view id, ContextRow& row) {
 
 // --- versions
 
-/// A row whose memory is now that of another moment. What the runs since did to it is gone, and the caller knows.
+/// A row whose memory is now that of another moment. What the runs since did to it is gone, and the
+/// caller knows.
 ContextRow Contexts::rewound(ContextRow row) {
   row.saved_execution = row.executions;
   row.saved_ms = now_ms();
@@ -255,7 +272,8 @@ Result<ContextRow> Contexts::existing(std::string_view id) {
 
 Result<ContextRow> Contexts::with_memory(std::string_view id) {
   SW_TRY(ContextRow row, existing(id));
-  if (!has_memory(id)) return runtime::refusal(fmt::format("Code context '{}' has no saved memory yet", id));
+  if (!has_memory(id))
+    return runtime::refusal(fmt::format("Code context '{}' has no saved memory yet", id));
   return row;
 }
 
@@ -286,14 +304,17 @@ Result<ContextRow> Contexts::undo(std::string_view id, std::uint32_t runs) {
   return row;
 }
 
-Result<snapshot::CheckpointInfo> Contexts::add_checkpoint(std::string_view id, std::string_view name) {
+Result<snapshot::CheckpointInfo> Contexts::add_checkpoint(std::string_view id,
+                                                          std::string_view name) {
   SW_TRY(const ContextRow row, with_memory(id));
   const std::int64_t now = now_ms();
-  SW_TRY(const auto version,
-         use_along<snapshot::VersionInfo>(
-             [](auto&) { return Result<void>(); },
-             [&](const snapshot::Also& along) { return snapshots_->add_checkpoint(id, name, now, along); }));
-  return snapshot::CheckpointInfo{.label = std::string(name), .version = version.id, .time_ms = now};
+  SW_TRY(const auto version, use_along<snapshot::VersionInfo>([](auto&) { return Result<void>(); },
+                                                              [&](const snapshot::Also& along) {
+                                                                return snapshots_->add_checkpoint(
+                                                                    id, name, now, along);
+                                                              }));
+  return snapshot::CheckpointInfo{
+      .label = std::string(name), .version = version.id, .time_ms = now};
 }
 
 Result<std::vector<snapshot::CheckpointInfo>> Contexts::checkpoints(std::string_view id) {
@@ -306,7 +327,8 @@ Result<snapshot::CheckpointInfo> Contexts::checkpoint(std::string_view id, std::
   SW_TRY(const auto known, checkpoints(id));
   const auto found = std::ranges::find(known, name, &snapshot::CheckpointInfo::label);
   if (found == known.end()) {
-    return Error{ErrorCode::kNotFound, fmt::format("Code context '{}' has no checkpoint '{}'", id, name), 0};
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("Code context '{}' has no checkpoint '{}'", id, name), 0};
   }
   return *found;
 }
@@ -343,14 +365,16 @@ runtime::SnapshotInfo info_of(std::string build, std::uint64_t pages, const snap
 
 }  // namespace
 
-Result<std::optional<runtime::SnapshotInfo>> Contexts::snapshot_info(std::string_view id, const ContextRow& row) {
+Result<std::optional<runtime::SnapshotInfo>> Contexts::snapshot_info(std::string_view id,
+                                                                     const ContextRow& row) {
   if (!has_memory(id)) return std::optional<runtime::SnapshotInfo>();
   SW_TRY(const snapshot::VersionInfo version, newest(id));
   SW_TRY(const snapshot::Usage usage, snapshots_->usage(id));
   return std::optional(info_of(version.build, version.pages, usage, version.time_ms, row));
 }
 
-Result<runtime::SnapshotInfo> Contexts::snapshot_info(const snapshot::Live& live, const ContextRow& row) {
+Result<runtime::SnapshotInfo> Contexts::snapshot_info(const snapshot::Live& live,
+                                                      const ContextRow& row) {
   SW_TRY(const snapshot::Usage usage, snapshots_->usage(live.context()));
   return info_of(live.build(), live.stored_pages(), usage, row.saved_ms, row);
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What an Interpreter keeps in its object of the storage: a row of its own, a row and the saved memories of each
-// context, and when all of it expires. Knows nothing of guests.
+// What an Interpreter keeps in its object of the storage: a row of its own, a row and the saved
+// memories of each context, and when all of it expires. Knows nothing of guests.
 
 #include <chrono>
 #include <cstdint>
@@ -33,14 +33,16 @@ struct ContextsOptions {
 };
 
 /// Threads: one at a time.
-/// Errors of all: kInvalidArgument and kLimitExceeded for what a caller must not ask (the message says why),
-/// kContextNotFound, kNotFound for a checkpoint that is not there; else those of the storage, and kCorrupt.
+/// Errors of all: kInvalidArgument and kLimitExceeded for what a caller must not ask (the message
+/// says why), kContextNotFound, kNotFound for a checkpoint that is not there; else those of the
+/// storage, and kCorrupt.
 class Contexts {
  public:
   using Rows = std::vector<std::pair<std::string, ContextRow>>;
 
   /// `storage` and `clock` outlive it.
-  static Result<std::unique_ptr<Contexts>> open(storage::ObjectStorage& storage, object::Clock& clock,
+  static Result<std::unique_ptr<Contexts>> open(storage::ObjectStorage& storage,
+                                                object::Clock& clock,
                                                 const ContextsOptions& options);
 
   /// Writes the Interpreter's own row if there is none.
@@ -65,7 +67,8 @@ class Contexts {
                                    ContextRow& row);
   /// The row of a run whose memory is not stored.
   Result<void> write(std::string_view id, const ContextRow& row);
-  /// Takes the last run back, with its memory. True if memory and row are now those of the run before.
+  /// Takes the last run back, with its memory. True if memory and row are now those of the run
+  /// before.
   Result<bool> take_back(std::string_view id, ContextRow& row);
 
   // --- versions
@@ -80,7 +83,8 @@ class Contexts {
   Result<ContextRow> restore_checkpoint(std::string_view id, std::string_view name);
 
   /// What is stored of a context's memory.
-  Result<std::optional<runtime::SnapshotInfo>> snapshot_info(std::string_view id, const ContextRow& row);
+  Result<std::optional<runtime::SnapshotInfo>> snapshot_info(std::string_view id,
+                                                             const ContextRow& row);
   /// The same of a memory that has just been saved, without reading it again.
   Result<runtime::SnapshotInfo> snapshot_info(const snapshot::Live& live, const ContextRow& row);
 
@@ -97,7 +101,8 @@ class Contexts {
   Result<void> use(const snapshot::Also& body);
   /// The same for the snapshot store's transactions: `operate` gets what to do along.
   template <class T>
-  Result<T> use_along(const snapshot::Also& body, const std::function<Result<T>(const snapshot::Also&)>& operate);
+  Result<T> use_along(const snapshot::Also& body,
+                      const std::function<Result<T>(const snapshot::Also&)>& operate);
   Result<void> touch(storage::Transaction& transaction);
   static snapshot::Also writer_of(std::string_view id, const ContextRow& row);
   /// May there be a new context of this name?

@@ -20,7 +20,9 @@ namespace {
 namespace json = boost::json;
 
 bool is_env_name(std::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
   return !name.empty() && letter(name.front()) &&
          std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
@@ -63,14 +65,16 @@ Result<void> read_extras(const json::object& body, engine::RunRequest& request) 
 
 }  // namespace
 
-Result<engine::RunRequest> read_execution_request(const Request& http, const engine::EngineInfo& info) {
+Result<engine::RunRequest> read_execution_request(const Request& http,
+                                                  const engine::EngineInfo& info) {
   const auto type = runtime::find_header(http.headers, "content-type");
   if (!type || !boost::algorithm::istarts_with(*type, "application/json")) {
     return Error{ErrorCode::kUnsupportedMediaType, "Content-Type must be application/json", 0};
   }
   auto parsed = runtime::read_object(http, info.limits.request_bytes);
   if (!parsed.ok()) {
-    const bool nothing_there = http.body.empty() && parsed.error().code == ErrorCode::kInvalidArgument;
+    const bool nothing_there =
+        http.body.empty() && parsed.error().code == ErrorCode::kInvalidArgument;
     return nothing_there ? runtime::refusal("JSON body required") : std::move(parsed).error();
   }
   const json::object& body = *parsed;

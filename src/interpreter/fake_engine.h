@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An engine without Wasm, for tests of the rules: its memory is a counter, its code is JSON {"op": …}, its value
-// always the counter.
+// An engine without Wasm, for tests of the rules: its memory is a counter, its code is JSON {"op":
+// …}, its value always the counter.
 //
 //   inc        adds 1                          chdir      {cwd}
 //   read                                       write      {path, content}
-//   error      adds 1, then an error           limit      adds 1, then a limit; the instance goes on
-//   invalidate adds 1, and the instance ends   hold, let_go   whether a snapshot would hold everything
+//   error      adds 1, then an error           limit      adds 1, then a limit; the instance goes
+//   on
+//   invalidate adds 1, and the instance ends   hold, let_go   whether a snapshot would hold
+//   everything
 //   exit       adds 1, then exits with 3       wait       until it is cancelled
 //   fault      the engine itself fails
 //
@@ -31,7 +33,10 @@ namespace sw::interpreter {
 class FakeSession final : public engine::SessionInstance {
  public:
   FakeSession(const engine::SessionOptions& options, std::atomic<int>& alive)
-      : cwd_(options.cwd), alive_(alive), memory_(kMemoryBytes), files_(wasi::standard_layout().build(), clocks_) {
+      : cwd_(options.cwd),
+        alive_(alive),
+        memory_(kMemoryBytes),
+        files_(wasi::standard_layout().build(), clocks_) {
     files_.mount(wasi::kWorkspaceMount, options.workspace->tree());
     ++alive_;
   }
@@ -50,10 +55,13 @@ class FakeSession final : public engine::SessionInstance {
     return snapshot;
   }
 
-  Result<engine::SessionOutcome> execute(const engine::RunRequest& request, wasi::OutputSink& output) override {
+  Result<engine::SessionOutcome> execute(const engine::RunRequest& request,
+                                         wasi::OutputSink& output) override {
     const boost::json::value code = boost::json::parse(request.code);
     const boost::json::object& op = code.as_object();
-    const auto text = [&](const char* name) { return boost::json::value_to<std::string>(op.at(name)); };
+    const auto text = [&](const char* name) {
+      return boost::json::value_to<std::string>(op.at(name));
+    };
     engine::SessionOutcome outcome;
     perform(text("op"), op, request, output, outcome);
     if (op.contains("then")) perform(text("then"), op, request, output, outcome);
@@ -71,10 +79,15 @@ class FakeSession final : public engine::SessionInstance {
   }
 
  private:
-  void perform(const std::string& what, const boost::json::object& op, const engine::RunRequest& request,
-               wasi::OutputSink& output, engine::SessionOutcome& outcome) {
-    const auto text = [&](const char* name) { return boost::json::value_to<std::string>(op.at(name)); };
-    if (what == "inc" || what == "error" || what == "limit" || what == "invalidate" || what == "exit") count(1);
+  void perform(const std::string& what, const boost::json::object& op,
+               const engine::RunRequest& request, wasi::OutputSink& output,
+               engine::SessionOutcome& outcome) {
+    const auto text = [&](const char* name) {
+      return boost::json::value_to<std::string>(op.at(name));
+    };
+    if (what == "inc" || what == "error" || what == "limit" || what == "invalidate" ||
+        what == "exit")
+      count(1);
     if (what == "fault") failed_ = true;
     if (what == "hold" || what == "let_go") held_ = what == "hold";
     if (what == "invalidate") invalid_ = true;
@@ -82,7 +95,8 @@ class FakeSession final : public engine::SessionInstance {
     if (what == "print") (void)output.write(wasi::Stream::kStdout, as_bytes(text("text")));
     if (what == "write") {
       const wasi::Errno written = files_.write_file(text("path"), as_bytes(text("content")));
-      if (written != wasi::Errno::kSuccess) outcome.error = error(std::string(wasi::errno_name(written)));
+      if (written != wasi::Errno::kSuccess)
+        outcome.error = error(std::string(wasi::errno_name(written)));
     }
     if (what == "wait") {
       ++waiting();
@@ -130,7 +144,8 @@ class FakeEngine final : public engine::Engine {
 
   const engine::EngineInfo& info() const override { return info_; }
   bool has_sessions() const override { return sessions; }
-  Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override {
+  Result<engine::Outcome> run(const engine::RunRequest& request,
+                              wasi::OutputSink& output) override {
     if (request.code == "fault") return engine::ExecutionLimitError("out of fuel");
     if (during_run) during_run(request);
     (void)output.write(wasi::Stream::kStdout, as_bytes(request.code + "\n" + request.stdin_data));
@@ -138,12 +153,13 @@ class FakeEngine final : public engine::Engine {
     outcome.value = engine::Value{.text = request.env.empty() ? "" : request.env.front().second};
     return outcome;
   }
-  Result<std::unique_ptr<engine::SessionInstance>> boot(const engine::SessionOptions& options) override {
+  Result<std::unique_ptr<engine::SessionInstance>> boot(
+      const engine::SessionOptions& options) override {
     if (fail_boot) return Error{ErrorCode::kUnavailable, "no more memory", 0};
     return std::unique_ptr<engine::SessionInstance>(std::make_unique<FakeSession>(options, alive));
   }
-  Result<std::unique_ptr<engine::SessionInstance>> restore(const engine::SessionOptions& options,
-                                                           engine::SnapshotSource& source) override {
+  Result<std::unique_ptr<engine::SessionInstance>> restore(
+      const engine::SessionOptions& options, engine::SnapshotSource& source) override {
     auto session = std::make_unique<FakeSession>(options, alive);
     SW_TRY(const BytesView extra, source.fill(session->memory(), {}));
     if (!extra.empty()) return Error{ErrorCode::kCorrupt, "there should be nothing else", 0};

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An Interpreter as a durable object: its calls wait in the mailbox, its state is in the object's storage, its
-// alarm deletes it when nobody uses it.
+// An Interpreter as a durable object: its calls wait in the mailbox, its state is in the object's
+// storage, its alarm deletes it when nobody uses it.
 
 #include <functional>
 #include <memory>
@@ -26,10 +26,11 @@ struct ObjectParts {
 class InterpreterObject final : public object::Object {
  public:
   /// `parts` outlives it.
-  InterpreterObject(object::ObjectContext& context, const ObjectParts& parts) : context_(context), parts_(parts) {}
+  InterpreterObject(object::ObjectContext& context, const ObjectParts& parts)
+      : context_(context), parts_(parts) {}
 
-  /// Does something with the server, on a thread that may block. `work` and what it uses live until the task ends.
-  /// `on_cancel` is called, on any thread, if the call is cancelled meanwhile.
+  /// Does something with the server, on a thread that may block. `work` and what it uses live until
+  /// the task ends. `on_cancel` is called, on any thread, if the call is cancelled meanwhile.
   object::Task<Result<void>> serve(std::function<Result<void>(InterpreterServer&)> work,
                                    std::function<void()> on_cancel);
 
@@ -40,7 +41,8 @@ class InterpreterObject final : public object::Object {
 
   object::ObjectContext& context_;
   const ObjectParts& parts_;
-  std::unique_ptr<InterpreterServer> server_;  // made when first needed, by work that has the storage
+  // made when first needed, by work that has the storage
+  std::unique_ptr<InterpreterServer> server_;
 };
 
 }  // namespace sw::interpreter

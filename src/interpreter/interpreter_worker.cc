@@ -42,7 +42,8 @@ std::string class_of(std::string_view language) {
   std::string name = "interpreter_";
   for (const char c : language) {
     const bool allowed = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-    // What a class's name cannot hold is written by its code, so that no two languages share a class.
+    // What a class's name cannot hold is written by its code, so that no two languages share a
+    // class.
     name += allowed ? std::string(1, c) : fmt::format("_{:02x}_", static_cast<unsigned char>(c));
   }
   return name;
@@ -65,8 +66,9 @@ class InterpreterRuntime {
                                         .snapshots = {.history_max = options.undo_max}},
                            .workspace_limits = options.workspace_limits}},
         class_(class_of(parts_.engine->info().language)),
-        runs_at_once_(options.runs_at_once != 0 ? options.runs_at_once
-                                                : std::max(1U, std::thread::hardware_concurrency())),
+        runs_at_once_(options.runs_at_once != 0
+                          ? options.runs_at_once
+                          : std::max(1U, std::thread::hardware_concurrency())),
         slots_(runs_at_once_, kWaitingRunsMax) {}
 
   Result<void> open() {
@@ -95,7 +97,8 @@ class InterpreterRuntime {
   Result<void> check_key(std::string_view key) const {
     if (!runtime::is_interpreter_key(key)) return runtime::refusal("Invalid interpreter key");
     if (!parts_.engine->has_sessions()) {
-      return runtime::refusal(fmt::format("Code contexts are not supported for {}", info().language));
+      return runtime::refusal(
+          fmt::format("Code contexts are not supported for {}", info().language));
     }
     if (!options_.contexts)
       return runtime::refusal("Code contexts are not supported: this Worker has no Interpreters");
@@ -105,22 +108,26 @@ class InterpreterRuntime {
   /// A place for a run outside all contexts.
   Result<RunSlots::Slot> take_slot(const std::stop_token& cancel) { return slots_.take(cancel); }
 
-  /// What `serve` does with an Interpreter. The token is requested when the caller cancels, or the host shuts
-  /// down.
+  /// What `serve` does with an Interpreter. The token is requested when the caller cancels, or the
+  /// host shuts down.
   using Work = std::function<Result<void>(InterpreterServer&, const std::stop_token&)>;
 
   /// Does something with an Interpreter when its turn has come, and waits until it is done.
   Result<void> serve(std::string_view key, const std::stop_token& cancel, const Work& work) {
-    auto done = std::make_shared<std::promise<Result<void>>>();  // shared with the reply, which may end last
+    // shared with the reply, which may end last
+    auto done = std::make_shared<std::promise<Result<void>>>();
     auto outcome = done->get_future();
     const auto call = host_->send(
         {.class_name = class_, .id = std::string(key)},
         [&work](object::Object& object) {
           std::stop_source stop;
           std::function<Result<void>(InterpreterServer&)> body =
-              [&work, token = stop.get_token()](InterpreterServer& server) { return work(server, token); };
+              [&work, token = stop.get_token()](InterpreterServer& server) {
+                return work(server, token);
+              };
           std::function<void()> on_cancel = [stop]() mutable { stop.request_stop(); };
-          return static_cast<InterpreterObject&>(object).serve(std::move(body), std::move(on_cancel));
+          return static_cast<InterpreterObject&>(object).serve(std::move(body),
+                                                               std::move(on_cancel));
         },
         [done](Result<void> reply) { done->set_value(std::move(reply)); });
     const std::stop_callback on_cancel(cancel, [&call] { call->cancel(); });
@@ -151,8 +158,8 @@ Result<std::shared_ptr<InterpreterRuntime>> make_runtime(std::shared_ptr<engine:
   return runtime;
 }
 
-Result<std::shared_ptr<InterpreterWorker>> define_interpreter_runtime(std::shared_ptr<engine::Engine> engine,
-                                                                      const RuntimeOptions& options) {
+Result<std::shared_ptr<InterpreterWorker>> define_interpreter_runtime(
+    std::shared_ptr<engine::Engine> engine, const RuntimeOptions& options) {
   return make_worker<InterpreterWorker>(std::move(engine), options);
 }
 
@@ -161,7 +168,8 @@ namespace {
 /// An Interpreter as its callers have it: each call waits for its turn in the mailbox.
 class QueuedInterpreter final : public runtime::Interpreter {
  public:
-  QueuedInterpreter(InterpreterRuntime& runtime, std::string_view key) : runtime_(runtime), key_(key) {}
+  QueuedInterpreter(InterpreterRuntime& runtime, std::string_view key)
+      : runtime_(runtime), key_(key) {}
 
   Result<ContextInfo> create(std::string_view id, std::string_view cwd) override {
     return ask([&](InterpreterServer& server) { return server.create(id, cwd); });
@@ -201,24 +209,28 @@ class QueuedInterpreter final : public runtime::Interpreter {
                                   wasi::OutputSink& output) override {
     Result<ExecuteResponse> answer = not_asked();
     const std::stop_token callers = std::move(args.cancel);
-    SW_CHECK_OK(runtime_.serve(key_, callers, [&](InterpreterServer& server, const std::stop_token& cancel) {
-      args.cancel = cancel;  // the caller's, and that of the host when it shuts down
-      return runtime_.engine()->on_guest_thread(
-          [&] { answer = server.execute(std::move(args), get_files, output); });
-    }));
+    SW_CHECK_OK(runtime_.serve(
+        key_, callers, [&](InterpreterServer& server, const std::stop_token& cancel) {
+          args.cancel = cancel;  // the caller's, and that of the host when it shuts down
+          return runtime_.engine()->on_guest_thread(
+              [&] { answer = server.execute(std::move(args), get_files, output); });
+        }));
     return answer;
   }
 
  private:
-  static Error not_asked() { return Error{ErrorCode::kInternal, "the Interpreter was not asked", 0}; }
+  static Error not_asked() {
+    return Error{ErrorCode::kInternal, "the Interpreter was not asked", 0};
+  }
 
   template <class Question>
   std::invoke_result_t<Question, InterpreterServer&> ask(const Question& question) {
     std::invoke_result_t<Question, InterpreterServer&> answer = not_asked();
-    SW_CHECK_OK(runtime_.serve(key_, {}, [&](InterpreterServer& server, const std::stop_token&) -> Result<void> {
-      answer = question(server);
-      return {};
-    }));
+    SW_CHECK_OK(runtime_.serve(
+        key_, {}, [&](InterpreterServer& server, const std::stop_token&) -> Result<void> {
+          answer = question(server);
+          return {};
+        }));
     return answer;
   }
 
@@ -235,14 +247,16 @@ Response describe(const runtime::WorkerInfo& info) {
                                                   {"protocol", info.protocol}});
 }
 
-Result<Response> run_once(InterpreterWorker& worker, InterpreterRuntime& runtime, const Request& http) {
+Result<Response> run_once(InterpreterWorker& worker, InterpreterRuntime& runtime,
+                          const Request& http) {
   SW_TRY(engine::RunRequest request, read_execution_request(http, runtime.info()));
   request.limits = runtime.limits();
   request.cancel = http.cancel;
   wasi::BufferSink printed;
   SW_TRY(const engine::Outcome outcome, worker.run(request, printed));
   return runtime::json_text_response(
-      200, engine::execution_result_json(runtime.info(), request, outcome, printed.out, printed.err));
+      200,
+      engine::execution_result_json(runtime.info(), request, outcome, printed.out, printed.err));
 }
 
 /// A request to an Interpreter, as it sees it.
@@ -254,8 +268,8 @@ Result<Response> forward(InterpreterRuntime& runtime, const Request& http) {
   Request inner = http;
   inner.path = key.size() == rest.size() ? "/" : rest.substr(key.size());
   Response response;
-  SW_CHECK_OK(
-      runtime.serve(key, http.cancel, [&](InterpreterServer& server, const std::stop_token&) -> Result<void> {
+  SW_CHECK_OK(runtime.serve(
+      key, http.cancel, [&](InterpreterServer& server, const std::stop_token&) -> Result<void> {
         response = runtime::serve_interpreter(server, inner, runtime.now_ms());
         return {};
       }));
@@ -266,12 +280,17 @@ Result<Response> forward(InterpreterRuntime& runtime, const Request& http) {
 
 // --- the Worker
 
-InterpreterWorker::InterpreterWorker(std::shared_ptr<InterpreterRuntime> runtime) : runtime_(std::move(runtime)) {}
+InterpreterWorker::InterpreterWorker(std::shared_ptr<InterpreterRuntime> runtime)
+    : runtime_(std::move(runtime)) {}
 InterpreterWorker::~InterpreterWorker() = default;
 
-const std::shared_ptr<engine::Engine>& InterpreterWorker::engine() const { return runtime_->engine(); }
+const std::shared_ptr<engine::Engine>& InterpreterWorker::engine() const {
+  return runtime_->engine();
+}
 
-std::optional<Response> InterpreterWorker::route(const Request& /*request*/) { return std::nullopt; }
+std::optional<Response> InterpreterWorker::route(const Request& /*request*/) {
+  return std::nullopt;
+}
 
 Result<runtime::WorkerInfo> InterpreterWorker::info() {
   const engine::EngineInfo& info = runtime_->info();
@@ -279,14 +298,17 @@ Result<runtime::WorkerInfo> InterpreterWorker::info() {
       .language = info.language, .engine = info.engine_name, .contexts = runtime_->has_contexts()};
 }
 
-Result<engine::Outcome> InterpreterWorker::run(const engine::RunRequest& request, wasi::OutputSink& output) {
+Result<engine::Outcome> InterpreterWorker::run(const engine::RunRequest& request,
+                                               wasi::OutputSink& output) {
   SW_TRY(const auto slot, runtime_->take_slot(request.cancel));
   Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the engine did not run", 0};
   const auto began = std::chrono::steady_clock::now();
-  const auto on_thread = runtime_->engine()->on_guest_thread([&] { outcome = engine()->run(request, output); });
+  const auto on_thread =
+      runtime_->engine()->on_guest_thread([&] { outcome = engine()->run(request, output); });
   if (!on_thread.ok()) outcome = on_thread.error();
   if (!outcome.ok()) outcome = engine::engine_error_outcome(outcome.error());
-  if (outcome->usage.wall.count() == 0) outcome->usage.wall = std::chrono::steady_clock::now() - began;
+  if (outcome->usage.wall.count() == 0)
+    outcome->usage.wall = std::chrono::steady_clock::now() - began;
   return outcome;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// kill_child FOLDER LANGUAGE: counts in a context for ever and prints each number once its run has ended. The test
-// that starts it kills it.
+// kill_child FOLDER LANGUAGE: counts in a context for ever and prints each number once its run has
+// ended. The test that starts it kills it.
 
 #include <fmt/format.h>
 #include <unistd.h>

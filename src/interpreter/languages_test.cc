@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Contexts of every language behind a runtime Worker: the rules with real interpreters, and what a memory must
-// still hold when another process has it.
+// Contexts of every language behind a runtime Worker: the rules with real interpreters, and what a
+// memory must still hold when another process has it.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -43,15 +43,19 @@ class LanguagesTest : public ::testing::TestWithParam<std::string> {
   /// As another process would find it.
   void restart(const RuntimeOptions& options = {}) {
     worker_ = nullptr;
-    worker_ = std::make_unique<TestWorker>(TestWorker::engine(GetParam()), *storage_, files_, options);
+    worker_ =
+        std::make_unique<TestWorker>(TestWorker::engine(GetParam()), *storage_, files_, options);
   }
-  void create(const std::string& id, const std::string& cwd = "/workspace") { worker_->create(id, cwd); }
+  void create(const std::string& id, const std::string& cwd = "/workspace") {
+    worker_->create(id, cwd);
+  }
 
   ExecuteResponse run(const std::string& code, const std::string& id = "c",
                       const engine::RunLimits& limits = {.wall_max = 600s}) {
     return worker_->run(id, code, limits);
   }
-  /// Its limit is CPU time: a busy machine may leave it none for long, and it has to get into its loop.
+  /// Its limit is CPU time: a busy machine may leave it none for long, and it has to get into its
+  /// loop.
   ExecuteResponse run_for(const std::string& code, std::chrono::milliseconds cpu_max,
                           std::chrono::milliseconds grace) {
     engine::RunLimits limits;
@@ -63,7 +67,8 @@ class LanguagesTest : public ::testing::TestWithParam<std::string> {
   }
   std::string value(const std::string& code, const std::string& id = "c") {
     const ExecuteResponse response = run(code, id);
-    if (response.outcome.error) return response.outcome.error->name + ": " + response.outcome.error->message;
+    if (response.outcome.error)
+      return response.outcome.error->name + ": " + response.outcome.error->message;
     return response.outcome.value ? response.outcome.value->text : "";
   }
   std::string log() { return files_.read("log", FileEncoding::kUtf8)->content; }
@@ -98,7 +103,8 @@ TEST_P(LanguagesTest, ASmallStepWritesKilobytes) {
   run(code_.add);
   const std::map<std::string, std::uint64_t> bytes_max = {
       {"javascript", 8'000}, {"python", 24'000}, {"perl", 16'000}, {"ruby", 24'000}};
-  for (int i = 0; i < 5; ++i) EXPECT_LT(run(code_.add).snapshot_bytes_written, bytes_max.at(GetParam()));
+  for (int i = 0; i < 5; ++i)
+    EXPECT_LT(run(code_.add).snapshot_bytes_written, bytes_max.at(GetParam()));
 }
 
 TEST_P(LanguagesTest, AnErrorKeepsMemoryAndFilesUnlessAskedOtherwise) {
@@ -108,8 +114,9 @@ TEST_P(LanguagesTest, AnErrorKeepsMemoryAndFilesUnlessAskedOtherwise) {
     const char* n;
   };
   using enum runtime::AfterError;
-  for (const Case& expected : {Case{kKeep, "one\ntwo\nthree\n", "3"}, Case{kRollback, "one\nthree\n", "2"},
-                               Case{kFilesBack, "one\n\0\0\0\0three\n"s, "3"}}) {
+  for (const Case& expected :
+       {Case{kKeep, "one\ntwo\nthree\n", "3"}, Case{kRollback, "one\nthree\n", "2"},
+        Case{kFilesBack, "one\n\0\0\0\0three\n"s, "3"}}) {
     for (const bool goes_on_elsewhere : {false, true}) {
       SCOPED_TRACE(fmt::format("{} {}", static_cast<int>(expected.after_error), goes_on_elsewhere));
       create("log");
@@ -177,7 +184,8 @@ TEST_P(LanguagesTest, EveryCopyHasItsOwnRandomNumbers) {
   const std::string b = value(code_.random, "b");
   restart();
   const std::string again = value(code_.random);
-  EXPECT_EQ((std::set<std::string>{first, fresh, a, b, again}).size(), 5u) << first << ' ' << a << ' ' << b;
+  EXPECT_EQ((std::set<std::string>{first, fresh, a, b, again}).size(), 5u)
+      << first << ' ' << a << ' ' << b;
 }
 
 TEST_P(LanguagesTest, UndoAndCheckpointsGoBack) {
@@ -229,7 +237,8 @@ TEST_P(LanguagesTest, ContextsThatComeAndGoSeeNothingOfEachOther) {
 
 // --- killed processes
 
-/// Starts kill_child, reads what it prints for a random while, kills it, and returns the numbers that were read.
+/// Starts kill_child, reads what it prints for a random while, kills it, and returns the numbers
+/// that were read.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> count_and_kill(const fs::path& folder,
                                                                     const std::string& language,
                                                                     std::mt19937& random) {
@@ -255,7 +264,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> count_and_kill(const fs::pa
   ::nanosleep(&pause, nullptr);
   ::kill(child, SIGKILL);
   // What it printed before it died counts too.
-  while (std::fscanf(lines, "%lu %lu", &value, &executions) == 2) numbers.emplace_back(value, executions);
+  while (std::fscanf(lines, "%lu %lu", &value, &executions) == 2)
+    numbers.emplace_back(value, executions);
   ::waitpid(child, nullptr, 0);
   std::fclose(lines);
   return numbers;
@@ -280,7 +290,8 @@ TEST_P(LanguagesTest, AKillAtAnyMomentLosesAtMostTheRunInFlight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Languages, LanguagesTest, ::testing::Values("javascript", "perl", "python", "ruby"),
+INSTANTIATE_TEST_SUITE_P(Languages, LanguagesTest,
+                         ::testing::Values("javascript", "perl", "python", "ruby"),
                          [](const auto& param_info) { return param_info.param; });
 
 // --- what one language has and others have not
@@ -298,19 +309,23 @@ TEST_P(PythonContext, WhatWasBufferedIsWrittenOnceInEachCopy) {
   run("f = open('/workspace/log.txt', 'w'); f.write('one\\n')");
   restart();
   ASSERT_EQ(worker_->post("c/fork", R"({"id":"fork"})").status, 201);
-  EXPECT_EQ(value("f.write('two\\n'); f.flush(); open('/workspace/log.txt').read()"), "'one\\ntwo\\n'");
+  EXPECT_EQ(value("f.write('two\\n'); f.flush(); open('/workspace/log.txt').read()"),
+            "'one\\ntwo\\n'");
   EXPECT_EQ(value("f.write('three\\n'); f.flush(); open('/workspace/log.txt').read()", "fork"),
             "'one\\nthree\\n'");
 }
 
 TEST_P(PythonContext, HoldsWhatNoPicklerCanSave) {
   run("import sqlite3, re, threading\n"
-      "db = sqlite3.connect(':memory:'); gen = (i*i for i in range(5)); next(gen); lam = lambda v: v+1\n"
+      "db = sqlite3.connect(':memory:'); gen = (i*i for i in range(5)); next(gen); lam = lambda v: "
+      "v+1\n"
       "lock = threading.Lock(); pat = re.compile('a'); it = iter([1,2,3]); next(it)");
   restart();
-  EXPECT_EQ(value("next(gen), lam(1), lock.acquire(blocking=False), pat.match('a') is not None, next(it), "
-                  "db.execute('select 1').fetchone()"),
-            "(1, 2, True, True, 2, (1,))");
+  EXPECT_EQ(
+      value(
+          "next(gen), lam(1), lock.acquire(blocking=False), pat.match('a') is not None, next(it), "
+          "db.execute('select 1').fetchone()"),
+      "(1, 2, True, True, 2, (1,))");
 }
 
 TEST_P(PythonContext, ALargeMemoryComesBackAndCanBeLetGo) {
@@ -322,8 +337,10 @@ TEST_P(PythonContext, ALargeMemoryComesBackAndCanBeLetGo) {
   }
   restart();
   EXPECT_EQ(value("len(big), big[-1], big[0], big.count(7)"), "(8388608, 7, 0, 1)");
-  EXPECT_EQ(value("more = bytearray(4 << 20); del big; again = bytearray(8 << 20); len(more) + len(again)"),
-            "12582912");
+  EXPECT_EQ(
+      value(
+          "more = bytearray(4 << 20); del big; again = bytearray(8 << 20); len(more) + len(again)"),
+      "12582912");
 }
 
 TEST_P(PythonContext, ReplacedStreamsAndLogHandlersStayWhatTheyAre) {
@@ -335,9 +352,11 @@ TEST_P(PythonContext, ReplacedStreamsAndLogHandlersStayWhatTheyAre) {
   EXPECT_THAT(worker_->printed.out, IsEmpty());
   run("print('also hidden'); log.warning('two')");
   EXPECT_EQ(worker_->printed.err, "WARNING two\n");
-  EXPECT_EQ(value("text = sys.stdout.getvalue(); sys.stdout = old; text"), "'hidden\\nalso hidden\\n'");
+  EXPECT_EQ(value("text = sys.stdout.getvalue(); sys.stdout = old; text"),
+            "'hidden\\nalso hidden\\n'");
   restart();
-  run("log.warning('three'); saved = sys.stdout.write; saved('direct\\n'); sys.__stdout__.write('dunder\\n')");
+  run("log.warning('three'); saved = sys.stdout.write; saved('direct\\n'); "
+      "sys.__stdout__.write('dunder\\n')");
   EXPECT_EQ(worker_->printed.err, "WARNING three\n");
   EXPECT_EQ(worker_->printed.out, "direct\ndunder\n");
 }

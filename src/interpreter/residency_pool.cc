@@ -61,7 +61,8 @@ class ResidencyPool::State {
   using Entries = std::list<Entry>;
 
   struct Victim {
-    std::unique_lock<std::mutex> tenant;  // unlocked after the resident is gone; none for the caller's own
+    // unlocked after the resident is gone; none for the caller's own
+    std::unique_lock<std::mutex> tenant;
     std::unique_ptr<Resident> resident;
   };
 
@@ -81,7 +82,8 @@ class ResidencyPool::State {
   /// The next to go, if any has to. `self` is at work: by the calling thread.
   std::optional<Victim> choose(const Tenant& self) {
     const std::lock_guard lock(mutex_);
-    if (bytes_ <= limits_.bytes_max && entries_.size() <= limits_.instances_max) return std::nullopt;
+    if (bytes_ <= limits_.bytes_max && entries_.size() <= limits_.instances_max)
+      return std::nullopt;
     for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
       std::unique_lock<std::mutex> tenant;
       if (entry->tenant != &self) {
@@ -95,13 +97,15 @@ class ResidencyPool::State {
   }
 
   const ResidencyLimits limits_;
-  mutable std::mutex mutex_;  // guards all below; taken after a tenant's, or with try_lock of a tenant's within
-  Entries entries_;           // used longest ago first
+  // guards all below; taken after a tenant's, or with try_lock of a tenant's within
+  mutable std::mutex mutex_;
+  Entries entries_;  // used longest ago first
   std::uint64_t bytes_ = 0;
   std::uint64_t evicted_ = 0;
 };
 
-ResidencyPool::ResidencyPool(const ResidencyLimits& limits) : state_(std::make_unique<State>(limits)) {}
+ResidencyPool::ResidencyPool(const ResidencyLimits& limits)
+    : state_(std::make_unique<State>(limits)) {}
 ResidencyPool::~ResidencyPool() = default;
 ResidencyStats ResidencyPool::stats() const { return state_->stats(); }
 
@@ -112,8 +116,12 @@ Tenant::~Tenant() {
   clear();
 }
 
-std::unique_ptr<Resident> Tenant::take(std::string_view context) { return pool_->state().take(*this, context); }
-void Tenant::put(std::unique_ptr<Resident> resident) { pool_->state().put(*this, std::move(resident)); }
+std::unique_ptr<Resident> Tenant::take(std::string_view context) {
+  return pool_->state().take(*this, context);
+}
+void Tenant::put(std::unique_ptr<Resident> resident) {
+  pool_->state().put(*this, std::move(resident));
+}
 void Tenant::drop(std::string_view context) { (void)pool_->state().take(*this, context); }
 void Tenant::clear() { (void)pool_->state().take_all(*this); }
 bool Tenant::has(std::string_view context) const { return pool_->state().has(*this, context); }

@@ -46,7 +46,8 @@ std::uint64_t anonymous_bytes() {
 
 std::size_t open_descriptors() {
   std::size_t count = 0;
-  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) count += entry.path().empty() ? 0U : 1U;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd"))
+    count += entry.path().empty() ? 0U : 1U;
   return count;
 }
 
@@ -60,12 +61,14 @@ struct Language {
 /// Runs of contexts chosen at random, each of which has to count on.
 class Crowd {
  public:
-  Crowd(const std::vector<Language>& languages, storage::Storage& storage, std::shared_ptr<ResidencyPool> pool)
+  Crowd(const std::vector<Language>& languages, storage::Storage& storage,
+        std::shared_ptr<ResidencyPool> pool)
       : languages_(languages) {
     for (const Language& language : languages_) {
       // Few runs to be undone, so that each context soon has as many as it will ever have.
       RuntimeOptions options{.storage = &storage, .residency = pool, .undo_max = 2};
-      workers_.push_back(define_interpreter_runtime(TestWorker::engine(language.name), options).value());
+      workers_.push_back(
+          define_interpreter_runtime(TestWorker::engine(language.name), options).value());
       counts_.emplace_back(static_cast<std::size_t>(language.interpreters * kContextsOfOne), 0);
     }
   }
@@ -76,7 +79,8 @@ class Crowd {
     for (int i = 0; i < runs; ++i) {
       if (i >= runs_min && std::chrono::steady_clock::now() > end) return i;
       std::size_t language = 0;
-      for (int draw = static_cast<int>(random_() % 100); draw >= languages_[language].runs_in_100; ++language) {
+      for (int draw = static_cast<int>(random_() % 100); draw >= languages_[language].runs_in_100;
+           ++language) {
         draw -= languages_[language].runs_in_100;
       }
       run_one(language, random_() % counts_[language].size());
@@ -105,7 +109,8 @@ class Crowd {
         args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
     ASSERT_TRUE(response.ok()) << response.error().message;
     ASSERT_TRUE(response->outcome.value) << languages_[language].name;
-    ASSERT_EQ(response->outcome.value->text, std::to_string(++count)) << key << ' ' << args.context_id;
+    ASSERT_EQ(response->outcome.value->text, std::to_string(++count))
+        << key << ' ' << args.context_id;
   }
 
   const std::vector<Language> languages_;
@@ -116,14 +121,16 @@ class Crowd {
 };
 
 TEST(Residency, AThousandContextsTouchedAtRandomTakeNoMoreAndNoMore) {
-  // Until each context has had a few runs, what is kept of its versions and read of its file still grows.
+  // Until each context has had a few runs, what is kept of its versions and read of its file still
+  // grows.
   const int warm_up = SW_TEST_SANITIZED ? 300 : 6'000;
   const int runs = SW_TEST_SANITIZED ? 300 : 10'000;
   // Every run is a commit on disk; a slow disk must not make the test endless.
   const int runs_min = SW_TEST_SANITIZED ? 100 : 1'000;
   const std::chrono::seconds time_max{60};
   const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-crowd-").value();
-  const auto storage = storage::open_sqlite_storage(folder.path(), {.idle_open_max = kIdleOpenMax}).value();
+  const auto storage =
+      storage::open_sqlite_storage(folder.path(), {.idle_open_max = kIdleOpenMax}).value();
   const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = kResidentMax});
   Crowd crowd({{"javascript", "globalThis.n = (globalThis.n ?? 0) + 1", 95, 85},
                {"perl", "our $n; $n += 1", 10, 5},
@@ -144,8 +151,8 @@ TEST(Residency, AThousandContextsTouchedAtRandomTakeNoMoreAndNoMore) {
   }
   EXPECT_LE(pool->stats().instances, kResidentMax);
   EXPECT_GT(pool->stats().evicted, 0u);
-  // An open database has three: the file, its log and the log's index. An instance has two, and its slot one; each
-  // of the four languages keeps as many slots as it had instances at its most.
+  // An open database has three: the file, its log and the log's index. An instance has two, and its
+  // slot one; each of the four languages keeps as many slots as it had instances at its most.
   EXPECT_LE(open_descriptors(), descriptors_before + 3 * kIdleOpenMax + (2 + 4) * kResidentMax);
   if (warm && !SW_TEST_SANITIZED) {
     EXPECT_LT(bytes_after, bytes_before + kGrowthMax);
@@ -157,12 +164,14 @@ TEST(Residency, InterpretersAtWorkAreLeftAloneAndTheOthersGo) {
   const auto storage = storage::open_memory_storage(disk);
   const auto engine = std::make_shared<FakeEngine>();
   const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = 4});
-  const auto worker =
-      define_interpreter_runtime(engine, {.storage = storage.get(), .residency = pool, .runs_at_once = 4}).value();
+  const auto worker = define_interpreter_runtime(
+                          engine, {.storage = storage.get(), .residency = pool, .runs_at_once = 4})
+                          .value();
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&, caller] {
-      const auto interpreter = worker->interpreter("k" + std::to_string(caller % 2)).value();  // two callers each
+      const auto interpreter =
+          worker->interpreter("k" + std::to_string(caller % 2)).value();  // two callers each
       wasi::BufferSink printed;
       for (int i = 0; i < 200; ++i) {
         runtime::ExecuteArgs args;

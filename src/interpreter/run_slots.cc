@@ -9,7 +9,8 @@ namespace sw::interpreter {
 Result<RunSlots::Slot> RunSlots::take(const std::stop_token& cancel) {
   std::unique_lock lock(mutex_);
   if (free_ == 0 && waiting_ == waiting_max_) {
-    return Error{ErrorCode::kLimitExceeded, fmt::format("too busy: {} runs are waiting already", waiting_max_), 0};
+    return Error{ErrorCode::kLimitExceeded,
+                 fmt::format("too busy: {} runs are waiting already", waiting_max_), 0};
   }
   ++waiting_;
   const bool is_free = changed_.wait(lock, cancel, [this] { return free_ != 0; });

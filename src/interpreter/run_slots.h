@@ -15,7 +15,8 @@ namespace sw::interpreter {
 /// Bounds how many runs happen at once, and how many wait for their turn. Threads: any.
 class RunSlots {
  public:
-  RunSlots(std::size_t runs_max, std::size_t waiting_max) : free_(runs_max), waiting_max_(waiting_max) {}
+  RunSlots(std::size_t runs_max, std::size_t waiting_max)
+      : free_(runs_max), waiting_max_(waiting_max) {}
   RunSlots(const RunSlots&) = delete;
   RunSlots& operator=(const RunSlots&) = delete;
 
@@ -33,8 +34,8 @@ class RunSlots {
     RunSlots* slots_;
   };
 
-  /// Waits for a place. Errors: kLimitExceeded at once if `waiting_max` wait already; kUnavailable once `cancel`
-  /// is requested.
+  /// Waits for a place. Errors: kLimitExceeded at once if `waiting_max` wait already; kUnavailable
+  /// once `cancel` is requested.
   Result<Slot> take(const std::stop_token& cancel);
 
  private:

@@ -52,7 +52,8 @@ void add(std::string& note, std::string_view more) {
 }
 
 /// Are these the files that were asked for, each once?
-bool were_asked_for(const std::vector<WorkspaceFile>& files, const std::vector<std::string>& paths) {
+bool were_asked_for(const std::vector<WorkspaceFile>& files,
+                    const std::vector<std::string>& paths) {
   std::set<std::string_view> asked(paths.begin(), paths.end());
   for (const WorkspaceFile& file : files) {
     if (asked.erase(file.path) == 0) return false;
@@ -74,19 +75,19 @@ struct InterpreterServer::Run {
   ExecuteResponse response = {};
 };
 
-InterpreterServer::InterpreterServer(std::shared_ptr<engine::Engine> engine, std::shared_ptr<ResidencyPool> pool,
-                                     const ServerOptions& options, std::unique_ptr<Contexts> contexts)
+InterpreterServer::InterpreterServer(std::shared_ptr<engine::Engine> engine,
+                                     std::shared_ptr<ResidencyPool> pool,
+                                     const ServerOptions& options,
+                                     std::unique_ptr<Contexts> contexts)
     : engine_(std::move(engine)),
       options_(options),
       contexts_(std::move(contexts)),
       mirror_(std::make_shared<Workspace>(options.workspace_limits, contexts_->now_ns())),
       tenant_(std::move(pool)) {}
 
-Result<std::unique_ptr<InterpreterServer>> InterpreterServer::open(std::shared_ptr<engine::Engine> engine,
-                                                                   storage::ObjectStorage& storage,
-                                                                   std::shared_ptr<ResidencyPool> pool,
-                                                                   object::Clock& clock,
-                                                                   const ServerOptions& options) {
+Result<std::unique_ptr<InterpreterServer>> InterpreterServer::open(
+    std::shared_ptr<engine::Engine> engine, storage::ObjectStorage& storage,
+    std::shared_ptr<ResidencyPool> pool, object::Clock& clock, const ServerOptions& options) {
   SW_TRY(auto contexts, Contexts::open(storage, clock, options.contexts));
   return std::unique_ptr<InterpreterServer>(
       new InterpreterServer(std::move(engine), std::move(pool), options, std::move(contexts)));
@@ -112,7 +113,8 @@ Result<object::IdleVerdict> InterpreterServer::on_alarm() {
 
 // --- a run
 
-Result<ExecuteResponse> InterpreterServer::execute(runtime::ExecuteArgs args, const runtime::GetFiles& get_files,
+Result<ExecuteResponse> InterpreterServer::execute(runtime::ExecuteArgs args,
+                                                   const runtime::GetFiles& get_files,
                                                    wasi::OutputSink& output) {
   const auto working = tenant_.work();
   Run run{.args = std::move(args), .get_files = get_files, .output = output};
@@ -148,8 +150,8 @@ Result<void> InterpreterServer::find_row(Run& run) {
   return {};
 }
 
-/// The Sandbox stores a run's files after this Interpreter has stored its memory. If it did not get that far, the
-/// run has to go here, too.
+/// The Sandbox stores a run's files after this Interpreter has stored its memory. If it did not get
+/// that far, the run has to go here, too.
 Result<void> InterpreterServer::agree_on_count(Run& run) {
   if (!run.args.executions_known || *run.args.executions_known == run.row.executions) return {};
   const std::uint64_t known = *run.args.executions_known;
@@ -165,7 +167,8 @@ Result<void> InterpreterServer::agree_on_count(Run& run) {
       return {};
     }
   }
-  add(note, fmt::format("stale: the sandbox knows of {} runs of this context and its interpreter of {}, so memory "
+  add(note, fmt::format("stale: the sandbox knows of {} runs of this context and its interpreter "
+                        "of {}, so memory "
                         "and files may be of different runs",
                         known, here));
   run.row.executions = known;  // so that it is said once
@@ -196,9 +199,10 @@ Result<void> InterpreterServer::reconcile(Run& run) {
 Result<void> InterpreterServer::boot(Run& run, std::string note) {
   auto session = engine_->boot({.workspace = mirror_, .cwd = run.row.cwd});
   if (!session.ok()) return engine_failed(session.error());
-  SW_TRY(snapshot::Live live, contexts_->snapshots().begin(run.args.context_id, engine_->info().build));
-  run.resident = std::make_unique<Resident>(
-      Resident{.context = run.args.context_id, .live = std::move(live), .session = *std::move(session)});
+  SW_TRY(snapshot::Live live,
+         contexts_->snapshots().begin(run.args.context_id, engine_->info().build));
+  run.resident = std::make_unique<Resident>(Resident{
+      .context = run.args.context_id, .live = std::move(live), .session = *std::move(session)});
   run.response.state = ContextState::kFresh;
   add(run.response.note, note);
   return {};
@@ -208,19 +212,20 @@ Result<void> InterpreterServer::restore(Run& run, const snapshot::VersionInfo& v
   StoredMemory stored(contexts_->snapshots(), run.args.context_id, version);
   auto session = engine_->restore({.workspace = mirror_, .cwd = run.row.cwd}, stored);
   if (!session.ok()) {
-    return engine_failed(std::move(session).error().while_doing(
-        fmt::format("restoring context '{}' (undo its last run, go back to a checkpoint, or delete it)",
-                    run.args.context_id)));
+    return engine_failed(std::move(session).error().while_doing(fmt::format(
+        "restoring context '{}' (undo its last run, go back to a checkpoint, or delete it)",
+        run.args.context_id)));
   }
   auto live = stored.take_live();
   if (!live) return engine_failed({.message = "it restored a context without reading its memory"});
-  run.resident = std::make_unique<Resident>(
-      Resident{.context = run.args.context_id, .live = *std::move(live), .session = *std::move(session)});
+  run.resident = std::make_unique<Resident>(Resident{
+      .context = run.args.context_id, .live = *std::move(live), .session = *std::move(session)});
   run.response.state = ContextState::kRestored;
   if (run.row.stale()) {
     add(run.response.note,
-        fmt::format("stale: the memory is that of run {}; what was done up to run {} could not be saved",
-                    *run.row.saved_execution, run.row.executions));
+        fmt::format(
+            "stale: the memory is that of run {}; what was done up to run {} could not be saved",
+            *run.row.saved_execution, run.row.executions));
   }
   return {};
 }
@@ -233,16 +238,19 @@ Result<void> InterpreterServer::ensure_instance(Run& run) {
     run.response.state = ContextState::kLive;
     return {};
   }
-  if (!engine_->has_sessions()) return Error{ErrorCode::kBadReply, "This engine has no session support", 0};
+  if (!engine_->has_sessions())
+    return Error{ErrorCode::kBadReply, "This engine has no session support", 0};
   if (!contexts_->has_memory(id)) {
     return boot(run, run.row.executions == 0 ? std::string(runtime::kNewContextNote)
                                              : "no run of the context is saved, so it begins anew");
   }
   SW_TRY(const snapshot::VersionInfo version, contexts_->newest(id));
   if (version.build != engine_->info().build) {
-    return boot(run, fmt::format("the saved memory belongs to another build ({}); it stays until a run of this "
-                                 "build is saved",
-                                 version.build));
+    return boot(
+        run,
+        fmt::format("the saved memory belongs to another build ({}); it stays until a run of this "
+                    "build is saved",
+                    version.build));
   }
   return restore(run, version);
 }
@@ -251,9 +259,10 @@ void InterpreterServer::execute(Run& run) {
   engine::RunRequest request;
   request.code = run.args.code;
   request.alias = run.args.alias;
-  // An instance counts its own cells, and does not know of those that were run elsewhere or thrown away.
-  request.file_name =
-      run.args.file_name.empty() ? fmt::format("<cell {}>", run.row.executions + 1) : run.args.file_name;
+  // An instance counts its own cells, and does not know of those that were run elsewhere or thrown
+  // away.
+  request.file_name = run.args.file_name.empty() ? fmt::format("<cell {}>", run.row.executions + 1)
+                                                 : run.args.file_name;
   request.env = run.args.env;
   request.args = run.args.args;
   request.stdin_data = run.args.stdin_data;
@@ -285,7 +294,8 @@ void InterpreterServer::conclude(Run& run) {
   row.before = ContextRow::Before{.cwd = row.cwd, .saved_execution = row.saved_execution};
   ++row.executions;
   row.last_used_ms = contexts_->now_ms();
-  const auto after_error = is_error(result.ending) ? run.args.after_error : runtime::AfterError::kKeep;
+  const auto after_error =
+      is_error(result.ending) ? run.args.after_error : runtime::AfterError::kKeep;
   if (after_error == runtime::AfterError::kRollback) {
     roll_back(run);
   } else if (!run.resident) {
@@ -297,7 +307,8 @@ void InterpreterServer::conclude(Run& run) {
   }
 }
 
-/// A context's folder as others are told of it: one that exists in /workspace, wherever the guest really is.
+/// A context's folder as others are told of it: one that exists in /workspace, wherever the guest
+/// really is.
 std::string InterpreterServer::folder_told(const std::string& reported) const {
   const auto path = Workspace::normalize(reported);
   const auto entry = path.ok() ? mirror_->stat(*path) : Result<WorkspaceEntry>(path.error());
@@ -310,7 +321,8 @@ void InterpreterServer::roll_back(Run& run) {
   run.resident.reset();  // the next run begins from what is saved
   put_files_back(run);
   if (!contexts_->has_memory(run.args.context_id)) {
-    add(run.response.note, "rolled back: no run of the context is saved, so the next one begins anew");
+    add(run.response.note,
+        "rolled back: no run of the context is saved, so the next one begins anew");
   } else if (row.saved_execution == row.executions - 1) {
     row.saved_execution = row.executions;
     row.before->rolled_back = true;
@@ -358,7 +370,8 @@ Result<void> InterpreterServer::save(Run& run) {
                                                  : Result<snapshot::SaveStats>(state.error());
   if (!saved.ok()) {
     const ErrorCode code = saved.error().code;
-    const bool cannot_be_saved = code == ErrorCode::kInvalidArgument || code == ErrorCode::kLimitExceeded;
+    const bool cannot_be_saved =
+        code == ErrorCode::kInvalidArgument || code == ErrorCode::kLimitExceeded;
     if (cannot_be_saved && contexts_->write(run.args.context_id, run.row).ok()) {
       add(run.response.note, "stale: the memory could not be saved: " + saved.error().message);
       return {};
@@ -452,7 +465,8 @@ Result<ContextInfo> InterpreterServer::undo(std::string_view id, std::uint32_t r
   return rewound(id, contexts_->undo(id, runs));
 }
 
-Result<ContextInfo> InterpreterServer::restore_checkpoint(std::string_view id, std::string_view name) {
+Result<ContextInfo> InterpreterServer::restore_checkpoint(std::string_view id,
+                                                          std::string_view name) {
   const auto working = tenant_.work();
   return rewound(id, contexts_->restore_checkpoint(id, name));
 }

@@ -2,23 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An Interpreter: the code contexts of one language in one sandbox, a mirror of the sandbox's files, and the
-// rules. After each run that can be saved, the context's memory and its row are stored in one transaction; before
-// a run, the memory is there already (live), comes from storage (restored), or is the image's (fresh), and the
-// answer says which.
+// An Interpreter: the code contexts of one language in one sandbox, a mirror of the sandbox's
+// files, and the rules. After each run that can be saved, the context's memory and its row are
+// stored in one transaction; before a run, the memory is there already (live), comes from storage
+// (restored), or is the image's (fresh), and the answer says which.
 //
 //   how the run ended                                     instance kept   memory saved   files
-//   completed, exit, error of the code, soft stop         yes             yes            as the run left them
-//   any of these, with state that cannot be saved         yes             no: stale      as the run left them
+//   completed, exit, error of the code, soft stop         yes             yes            as the run
+//   left them
+//   any of these, with state that cannot be saved         yes             no: stale      as the run
+//   left them
 //   trap, _exit, stopped by force, fault of the engine    no              no: stale      put back
 //
-// A soft stop is one at a limit, or by the caller, after which the instance can go on. Stale: the saved memory is
-// that of an earlier run, and who restores it goes on from there.
+// A soft stop is one at a limit, or by the caller, after which the instance can go on. Stale: the
+// saved memory is that of an earlier run, and who restores it goes on from there.
 //
-// Files and memory move together: whatever keeps the memory of a run keeps its files, and whatever throws the
-// memory away puts the files back. Two values of runtime::AfterError change what follows an error: with kRollback
-// the instance is dropped, the files are put back and the saved memory stands, so nothing is stale; with
-// kFilesBack the files are put back under the memory, which is kept and saved.
+// Files and memory move together: whatever keeps the memory of a run keeps its files, and whatever
+// throws the memory away puts the files back. Two values of runtime::AfterError change what follows
+// an error: with kRollback the instance is dropped, the files are put back and the saved memory
+// stands, so nothing is stale; with kFilesBack the files are put back under the memory, which is
+// kept and saved.
 
 #include <cstdint>
 #include <memory>
@@ -48,7 +51,8 @@ class InterpreterServer final : public runtime::Interpreter {
   /// `storage` belongs to this Interpreter alone; it and `clock` outlive it.
   static Result<std::unique_ptr<InterpreterServer>> open(std::shared_ptr<engine::Engine> engine,
                                                          storage::ObjectStorage& storage,
-                                                         std::shared_ptr<ResidencyPool> pool, object::Clock& clock,
+                                                         std::shared_ptr<ResidencyPool> pool,
+                                                         object::Clock& clock,
                                                          const ServerOptions& options);
 
   Result<runtime::ContextInfo> create(std::string_view id, std::string_view cwd) override;
@@ -58,7 +62,8 @@ class InterpreterServer final : public runtime::Interpreter {
   Result<void> destroy() override;
 
   /// Within Engine::on_guest_thread.
-  Result<runtime::ExecuteResponse> execute(runtime::ExecuteArgs args, const runtime::GetFiles& get_files,
+  Result<runtime::ExecuteResponse> execute(runtime::ExecuteArgs args,
+                                           const runtime::GetFiles& get_files,
                                            wasi::OutputSink& output) override;
 
   Result<runtime::ContextInfo> fork(std::string_view id, std::string_view new_id) override;
@@ -66,7 +71,8 @@ class InterpreterServer final : public runtime::Interpreter {
   Result<runtime::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override;
   Result<std::vector<runtime::Checkpoint>> checkpoints(std::string_view id) override;
   Result<void> remove_checkpoint(std::string_view id, std::string_view name) override;
-  Result<runtime::ContextInfo> restore_checkpoint(std::string_view id, std::string_view name) override;
+  Result<runtime::ContextInfo> restore_checkpoint(std::string_view id,
+                                                  std::string_view name) override;
 
   /// The alarm has gone off: deletes everything if nobody used it for the time to live.
   Result<object::IdleVerdict> on_alarm();

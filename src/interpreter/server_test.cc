@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The rules, with an engine without Wasm: what is kept, saved, put back and told after each kind of run.
+// The rules, with an engine without Wasm: what is kept, saved, put back and told after each kind of
+// run.
 
 #include "interpreter/server.h"
 
@@ -35,7 +36,8 @@ constexpr char kFault[] = R"({"op":"fault"})";
 constexpr char kHold[] = R"({"op":"hold"})";
 constexpr char kLetGo[] = R"({"op":"let_go"})";
 constexpr char kWriteA[] = R"({"op":"write","path":"/workspace/a","content":"new"})";
-constexpr char kWriteAFail[] = R"({"op":"write","path":"/workspace/a","content":"bad","then":"error"})";
+constexpr char kWriteAFail[] =
+    R"({"op":"write","path":"/workspace/a","content":"bad","then":"error"})";
 
 /// Writes "new" to the file a, then does something else.
 std::string write_a_then(const std::string& op) {
@@ -79,7 +81,8 @@ class ServerTest : public ::testing::Test {
   Result<ExecuteResponse> ask(const std::string& code, runtime::ExecuteArgs args = {}) {
     if (args.context_id.empty()) args.context_id = "c";
     args.code = code;
-    if (args.workspace.dirs.empty() && !args.workspace.disabled) args.workspace = sandbox_.manifest();
+    if (args.workspace.dirs.empty() && !args.workspace.disabled)
+      args.workspace = sandbox_.manifest();
     const runtime::GetFiles get_files = [&](const std::vector<std::string>& paths) {
       asked_.push_back(paths);
       std::vector<WorkspaceFile> files;
@@ -149,11 +152,14 @@ TEST_F(ServerTest, AContextIsMadeOnceAndOnlyEightOfThem) {
   EXPECT_EQ(create("d").status, 400);
   EXPECT_THAT(message(create("d")), HasSubstr("already exists"));
   for (int i = 2; i < 8; ++i) EXPECT_EQ(create(std::to_string(i)).status, 201);
-  EXPECT_THAT(message(create("d")), HasSubstr("Cannot create more than 8"));  // before it looks for duplicates
+  EXPECT_THAT(message(create("d")),
+              HasSubstr("Cannot create more than 8"));  // before it looks for duplicates
 }
 
 TEST_F(ServerTest, WhatACreationMustNotSay) {
-  const auto refused = [&](const std::string& body) { return message(request("POST", "/contexts", body)); };
+  const auto refused = [&](const std::string& body) {
+    return message(request("POST", "/contexts", body));
+  };
   EXPECT_EQ(refused("{"), "Invalid JSON");
   EXPECT_EQ(refused("[]"), "Expected an object");
   EXPECT_EQ(refused("{}"), "id must be a non-empty string of at most 128 characters");
@@ -164,8 +170,10 @@ TEST_F(ServerTest, WhatACreationMustNotSay) {
   EXPECT_EQ(refused(R"({"id":"a\u0000b"})"), "id must not contain a NUL character");
   EXPECT_EQ(refused(R"({"id":"d","cwd":""})"), "cwd must be a non-empty string");
   EXPECT_EQ(refused(R"({"id":"d","cwd":"../x"})"), "Path escapes /workspace: ../x");
-  EXPECT_EQ(json(request("POST", "/contexts", R"({"id":"d","cwd":"x/../y"})")).at("cwd"), "/workspace/y");
-  runtime::Request large{.method = "POST", .path = "/contexts", .headers = {{"Content-Length", "98305"}}};
+  EXPECT_EQ(json(request("POST", "/contexts", R"({"id":"d","cwd":"x/../y"})")).at("cwd"),
+            "/workspace/y");
+  runtime::Request large{
+      .method = "POST", .path = "/contexts", .headers = {{"Content-Length", "98305"}}};
   EXPECT_EQ(runtime::serve_interpreter(*server_, large, 0).status, 413);
 }
 
@@ -196,7 +204,8 @@ TEST_F(ServerTest, DeletingTheInterpreterWipesEverythingAndMakesNothing) {
   EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
   EXPECT_EQ(engine_->alive, 0);
   EXPECT_EQ(request("DELETE", "/").status, 200);
-  EXPECT_FALSE(*storage_->find({.class_name = "interpreter_fake", .id = "key"})) << "a trace is left";
+  EXPECT_FALSE(*storage_->find({.class_name = "interpreter_fake", .id = "key"}))
+      << "a trace is left";
 }
 
 TEST_F(ServerTest, UnknownPathsAndMethodsAreToldInJson) {
@@ -273,7 +282,9 @@ struct Fate {
   const char* counter;  ///< what the memory holds in the next run
 };
 
-void PrintTo(const Fate& fate, std::ostream* out) { *out << fate.op << static_cast<int>(fate.after_error); }
+void PrintTo(const Fate& fate, std::ostream* out) {
+  *out << fate.op << static_cast<int>(fate.after_error);
+}
 
 class FateTest : public ServerTest, public ::testing::WithParamInterface<Fate> {};
 
@@ -344,7 +355,8 @@ TEST_F(ServerTest, AnErrorKeepsWhatAnotherProcessFinds) {
 TEST_F(ServerTest, ARolledBackRunIsToldAndGoesOnFromTheOneBeforeIt) {
   ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
   run(R"({"op":"chdir","cwd":"/workspace/d","then":"inc"})");
-  const auto failed = run(R"({"op":"chdir","cwd":"/workspace/e","then":"error"})", AfterError::kRollback);
+  const auto failed =
+      run(R"({"op":"chdir","cwd":"/workspace/e","then":"error"})", AfterError::kRollback);
   EXPECT_THAT(failed.note, HasSubstr("rolled back: memory and files are as before this run"));
   EXPECT_EQ(failed.cwd, "/workspace/d");
   EXPECT_EQ(engine_->alive, 0);
@@ -383,7 +395,8 @@ TEST_F(ServerTest, RollingBackAfterARunThatCouldNotBeSavedSaysSo) {
 TEST_F(ServerTest, TheNextRunAfterALostOneIsToldWhoseMemoryItHas) {
   run(kInc);
   const auto ended = run(R"({"op":"chdir","cwd":"/workspace/e","then":"invalidate"})");
-  EXPECT_THAT(ended.note, HasSubstr("the memory of this run was not saved, and its files were put back"));
+  EXPECT_THAT(ended.note,
+              HasSubstr("the memory of this run was not saved, and its files were put back"));
   EXPECT_EQ(ended.cwd, "/workspace");
   const auto restored = run(kRead);
   EXPECT_THAT(restored.note, HasSubstr("stale: the memory is that of run 1"));
@@ -391,7 +404,9 @@ TEST_F(ServerTest, TheNextRunAfterALostOneIsToldWhoseMemoryItHas) {
 }
 
 TEST_F(ServerTest, ACellIsCalledByTheCountOfItsContext) {
-  const auto name = [](const ExecuteResponse& response) { return response.outcome.error->traceback.at(0); };
+  const auto name = [](const ExecuteResponse& response) {
+    return response.outcome.error->traceback.at(0);
+  };
   EXPECT_EQ(name(run(kError)), "<cell 1>");
   run(kInvalidate);
   EXPECT_EQ(name(run(kError)), "<cell 3>") << "the instance was restored after its first cell";
@@ -447,7 +462,8 @@ TEST_F(ServerTest, WhatCannotBeSavedIsStaleUntilItCan) {
   EXPECT_TRUE(held.snapshot->stale);
   run(kError);
   EXPECT_EQ(value(run(kWriteA)), "2");
-  EXPECT_EQ(sandbox_.read("a", FileEncoding::kUtf8)->content, "new") << "files are kept all the same";
+  EXPECT_EQ(sandbox_.read("a", FileEncoding::kUtf8)->content, "new")
+      << "files are kept all the same";
   const auto let_go = run(kLetGo);
   EXPECT_TRUE(let_go.snapshot_ms);
   EXPECT_FALSE(let_go.snapshot->stale);
@@ -464,7 +480,9 @@ TEST_F(ServerTest, AContextThatWasNeverSavedHasNoSnapshot) {
 TEST_F(ServerTest, OnlyAFolderOfTheWorkspaceIsTold) {
   ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
   ASSERT_TRUE(sandbox_.write("f", "", FileEncoding::kUtf8, 1).ok());
-  const auto told = [&](const char* cwd) { return run(fmt::format(R"({{"op":"chdir","cwd":"{}"}})", cwd)).cwd; };
+  const auto told = [&](const char* cwd) {
+    return run(fmt::format(R"({{"op":"chdir","cwd":"{}"}})", cwd)).cwd;
+  };
   EXPECT_EQ(told("/workspace/d"), "/workspace/d");
   EXPECT_EQ(told("/workspace/gone"), "/workspace");
   EXPECT_EQ(told("/workspace/f"), "/workspace");
@@ -543,13 +561,15 @@ TEST_F(ServerTest, WrongAnswersOfTheSandboxAreRefused) {
   const auto other = refusal(server_->execute(
       args,
       [&](const auto&) {
-        return std::vector<WorkspaceFile>{{.path = "/workspace/other", .data = {}, .updated_at_ms = 0}};
+        return std::vector<WorkspaceFile>{
+            {.path = "/workspace/other", .data = {}, .updated_at_ms = 0}};
       },
       printed));
   EXPECT_EQ(status(other), 500);
   EXPECT_EQ(other.message, "Sandbox returned an invalid workspace file entry");
   const auto thrown = refusal(server_->execute(
-      args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); }, printed));
+      args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); },
+      printed));
   EXPECT_EQ(thrown.message, "Sandbox failed to provide files: gone");
   EXPECT_EQ(run(kInc).executions, 1u);
 }
@@ -564,7 +584,8 @@ TEST_F(ServerTest, ADisabledWorkspaceIsDisabledBeforeTheInstanceIsThere) {
   EXPECT_THAT(refused.workspace.files, IsEmpty());
   const auto allowed = run(kWriteA);
   EXPECT_FALSE(allowed.outcome.error);
-  EXPECT_THAT(asked_.back(), ElementsAre("/workspace/a")) << "the empty manifest emptied the mirror";
+  EXPECT_THAT(asked_.back(), ElementsAre("/workspace/a"))
+      << "the empty manifest emptied the mirror";
 }
 
 // --- answers that were lost
@@ -605,8 +626,9 @@ TEST_F(ServerTest, WhatCannotBeTakenBackIsSaidToBeStaleOnce) {
   for (std::uint64_t i = 0; i < 3; ++i) run_known(kInc, i);
   const auto two_ahead = run_known(kRead, 1);
   EXPECT_EQ(value(two_ahead), "3");
-  EXPECT_THAT(two_ahead.note,
-              HasSubstr("stale: the sandbox knows of 1 runs of this context and its interpreter of 3"));
+  EXPECT_THAT(
+      two_ahead.note,
+      HasSubstr("stale: the sandbox knows of 1 runs of this context and its interpreter of 3"));
   EXPECT_EQ(two_ahead.executions, 2u);
   EXPECT_THAT(run_known(kRead, 2).note, IsEmpty());
   const auto behind = run_known(kRead, 7);

@@ -17,7 +17,8 @@ namespace sw::interpreter {
 /// A version of a context's memory, for the engine.
 class StoredMemory final : public engine::SnapshotSource {
  public:
-  StoredMemory(snapshot::SnapshotStore& store, std::string context, const snapshot::VersionInfo& version)
+  StoredMemory(snapshot::SnapshotStore& store, std::string context,
+               const snapshot::VersionInfo& version)
       : store_(store), context_(std::move(context)), version_(version) {}
 
   std::uint64_t memory_bytes() const override { return version_.memory_bytes; }

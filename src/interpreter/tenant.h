@@ -22,8 +22,9 @@ struct Resident {
   std::uint64_t bytes = 0;  ///< about how much memory it takes
 };
 
-/// One Interpreter's instances in a pool. They share a tree of files with the one that runs, so nobody touches
-/// them while the Interpreter works: who evicts takes only from tenants that are at rest.
+/// One Interpreter's instances in a pool. They share a tree of files with the one that runs, so
+/// nobody touches them while the Interpreter works: who evicts takes only from tenants that are at
+/// rest.
 class Tenant {
  public:
   explicit Tenant(std::shared_ptr<ResidencyPool> pool);
@@ -36,7 +37,8 @@ class Tenant {
 
   /// Out of the pool, for a run; null if there is none.
   std::unique_ptr<Resident> take(std::string_view context);
-  /// Back into it, as the one used last; then those used longest ago go, this one too if it alone is too large.
+  /// Back into it, as the one used last; then those used longest ago go, this one too if it alone
+  /// is too large.
   void put(std::unique_ptr<Resident> resident);
   void drop(std::string_view context);
   void clear();

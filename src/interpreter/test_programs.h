@@ -49,7 +49,8 @@ inline const std::map<std::string, Programs>& programs() {
         .random = "Math.random() + crypto.randomUUID()",
         .cwd = "console.log(process.cwd())",
         .open_tmp = "const f = fs.openSync('/tmp/f', 'w'); fs.writeSync(f, 'one ')",
-        .write_tmp = "fs.writeSync(f, 'two'); fs.closeSync(f); console.log(fs.readFileSync('/tmp/f', 'utf8'))",
+        .write_tmp = "fs.writeSync(f, 'two'); fs.closeSync(f); "
+                     "console.log(fs.readFileSync('/tmp/f', 'utf8'))",
         .log_one = "let log = fs.openSync('/workspace/log', 'w'); fs.writeSync(log, 'one\\n')",
         .log_two = "fs.writeSync(log, 'two\\n');\n",
         .log_three = "fs.writeSync(log, 'three\\n')"}},
@@ -62,9 +63,11 @@ inline const std::map<std::string, Programs>& programs() {
         .random = "rand()",
         .cwd = "use Cwd; print getcwd(), \"\\n\"",
         .open_tmp = "open(our $f, '>', '/tmp/f') or die $!; print $f 'one '; undef",
-        .write_tmp = "print $f 'two'; close $f; open(my $in, '<', '/tmp/f'); print scalar(<$in>), \"\\n\"",
-        .log_one = "use IO::Handle; open(our $log, '>', '/workspace/log') or die $!; $log->autoflush(1); "
-                   "print $log \"one\\n\"; undef",
+        .write_tmp =
+            "print $f 'two'; close $f; open(my $in, '<', '/tmp/f'); print scalar(<$in>), \"\\n\"",
+        .log_one =
+            "use IO::Handle; open(our $log, '>', '/workspace/log') or die $!; $log->autoflush(1); "
+            "print $log \"one\\n\"; undef",
         .log_two = "print $log \"two\\n\";\n",
         .log_three = "print $log \"three\\n\"; undef"}},
       {"ruby",

@@ -28,14 +28,15 @@ class TestWorker {
   }
 
   /// `sandbox_files` outlive it.
-  TestWorker(std::shared_ptr<engine::Engine> engine, storage::Storage& storage, Workspace& sandbox_files,
-             RuntimeOptions options = {})
+  TestWorker(std::shared_ptr<engine::Engine> engine, storage::Storage& storage,
+             Workspace& sandbox_files, RuntimeOptions options = {})
       : files(sandbox_files) {
     options.storage = &storage;
     worker_ = define_interpreter_runtime(std::move(engine), options).value();
   }
 
-  runtime::Response request(const std::string& method, const std::string& path, const std::string& body = {}) {
+  runtime::Response request(const std::string& method, const std::string& path,
+                            const std::string& body = {}) {
     return worker_->fetch({.method = method, .path = "/interpreters/key" + path, .body = body});
   }
   runtime::Response post(const std::string& path, const std::string& body) {
@@ -68,10 +69,11 @@ class TestWorker {
     if (!answer.ok()) {
       runtime::ExecuteResponse response;
       response.outcome.ending = engine::Ending::kCrashed;
-      response.outcome.error = engine::GuestError{.name = answer.error().message,
-                                                  .message = std::string(code_name(answer.error().code)),
-                                                  .traceback = {},
-                                                  .line_number = {}};
+      response.outcome.error =
+          engine::GuestError{.name = answer.error().message,
+                             .message = std::string(code_name(answer.error().code)),
+                             .traceback = {},
+                             .line_number = {}};
       return response;
     }
     (void)files.apply_diff(answer->workspace, 1);

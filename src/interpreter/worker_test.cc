@@ -25,7 +25,9 @@ using runtime::Response;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-boost::json::object json(const Response& response) { return boost::json::parse(response.body).as_object(); }
+boost::json::object json(const Response& response) {
+  return boost::json::parse(response.body).as_object();
+}
 std::string message(const Response& response) {
   return boost::json::value_to<std::string>(json(response).at("message"));
 }
@@ -54,12 +56,14 @@ class WorkerTest : public ::testing::Test {
 
   Response fetch(std::string method, std::string path, std::string body = {}) {
     Request request{.method = std::move(method), .path = std::move(path), .body = std::move(body)};
-    if (!request.body.empty()) request.headers = {{"Content-Type", "application/json; charset=utf-8"}};
+    if (!request.body.empty())
+      request.headers = {{"Content-Type", "application/json; charset=utf-8"}};
     return worker_->fetch(request);
   }
   std::string refused(const std::string& body) { return message(fetch("POST", "/execute", body)); }
 
-  Result<ExecuteResponse> run(const std::string& key, const std::string& code, std::stop_token cancel = {}) {
+  Result<ExecuteResponse> run(const std::string& key, const std::string& code,
+                              std::stop_token cancel = {}) {
     runtime::ExecuteArgs args;
     args.context_id = "c";
     args.code = code;
@@ -99,7 +103,8 @@ TEST_F(WorkerTest, HasOwnRoutesBesideTheProtocols) {
 
 TEST_F(WorkerTest, RunsCodeInAGuestOfItsOwn) {
   const auto response =
-      fetch("POST", "/execute", R"({"code":"hello","envVars":{"A":"x","1B":"dropped","C":null},"stdin":"in"})");
+      fetch("POST", "/execute",
+            R"({"code":"hello","envVars":{"A":"x","1B":"dropped","C":null},"stdin":"in"})");
   EXPECT_EQ(response.status, 200);
   const auto result = json(response);
   EXPECT_EQ(result.at("code"), "hello");
@@ -119,19 +124,23 @@ TEST_F(WorkerTest, AnEngineThatFailsIsAResultToo) {
 
 TEST_F(WorkerTest, WhatExecuteRefusesAndInWhichOrder) {
   EXPECT_EQ(fetch("POST", "/execute").status, 415);
-  Request empty{.method = "POST", .path = "/execute", .headers = {{"content-type", "application/json"}}};
+  Request empty{
+      .method = "POST", .path = "/execute", .headers = {{"content-type", "application/json"}}};
   EXPECT_EQ(message(worker_->fetch(empty)), "JSON body required");
   empty.headers.emplace_back("content-length", "98305");
   EXPECT_EQ(worker_->fetch(empty).status, 413);
   EXPECT_EQ(fetch("POST", "/execute", "\"" + std::string(98'304, 'x') + "\"").status, 413);
   EXPECT_EQ(refused("{"), "Invalid JSON");
   EXPECT_EQ(refused("null"), "Expected an object");
-  EXPECT_EQ(refused(R"({"input":null,"language":1})"), "input is no longer supported; pass data with envVars");
+  EXPECT_EQ(refused(R"({"input":null,"language":1})"),
+            "input is no longer supported; pass data with envVars");
   EXPECT_EQ(refused(R"({"language":1})"), "language must be a string");
-  EXPECT_EQ(refused(R"({"language":"Python3"})"), "Unsupported language 'Python3' on this runtime (fake)");
+  EXPECT_EQ(refused(R"({"language":"Python3"})"),
+            "Unsupported language 'Python3' on this runtime (fake)");
   EXPECT_EQ(refused(R"({"code":" \n"})"), "Non-empty code is required");
   EXPECT_EQ(refused(R"({"code":7,"envVars":[]})"), "Non-empty code is required");
-  EXPECT_EQ(fetch("POST", "/execute", R"({"code":")" + std::string(65'537, 'x') + "\"}").status, 413);
+  EXPECT_EQ(fetch("POST", "/execute", R"({"code":")" + std::string(65'537, 'x') + "\"}").status,
+            413);
   EXPECT_EQ(refused(R"({"code":"x","envVars":[]})"), "envVars must be an object");
   EXPECT_EQ(refused(R"({"code":"x","envVars":{"A":1}})"), "envVars values must be strings");
   EXPECT_THAT(refused(R"({"code":"x","envVars":{"A":"\u0000"}})"), HasSubstr("NUL"));
@@ -144,16 +153,20 @@ TEST_F(WorkerTest, WhatExecuteRefusesAndInWhichOrder) {
 }
 
 TEST_F(WorkerTest, KeysAreCheckedFirstThenWhetherThereAreContexts) {
-  EXPECT_EQ(message(fetch("POST", "/interpreters/a%20b/contexts", "{}")), "Invalid interpreter key");
-  EXPECT_EQ(message(fetch("DELETE", "/interpreters/" + std::string(129, 'k'))), "Invalid interpreter key");
+  EXPECT_EQ(message(fetch("POST", "/interpreters/a%20b/contexts", "{}")),
+            "Invalid interpreter key");
+  EXPECT_EQ(message(fetch("DELETE", "/interpreters/" + std::string(129, 'k'))),
+            "Invalid interpreter key");
   EXPECT_EQ(value("a b", "x"), "Invalid interpreter key");
   EXPECT_EQ(fetch("GET", "/interpreters/").status, 404);
 
   restart({.contexts = false});
   EXPECT_EQ(json(fetch("GET", "/interpreter")).at("contexts"), false);
-  EXPECT_THAT(message(fetch("DELETE", "/interpreters/k")), HasSubstr("this Worker has no Interpreters"));
+  EXPECT_THAT(message(fetch("DELETE", "/interpreters/k")),
+              HasSubstr("this Worker has no Interpreters"));
   engine_->sessions = false;
-  EXPECT_EQ(message(fetch("GET", "/interpreters/k/nothing")), "Code contexts are not supported for fake");
+  EXPECT_EQ(message(fetch("GET", "/interpreters/k/nothing")),
+            "Code contexts are not supported for fake");
   EXPECT_EQ(value("k", "x"), "Code contexts are not supported for fake");
 }
 
@@ -190,9 +203,11 @@ TEST_F(WorkerTest, CancellingReachesTheGuestAndThoseThatWait) {
   const int waiting = FakeSession::waiting();
   std::stop_source first;
   std::stop_source second;
-  auto running = std::async(std::launch::async, [&] { return run("a", R"({"op":"wait"})", first.get_token()); });
+  auto running = std::async(std::launch::async,
+                            [&] { return run("a", R"({"op":"wait"})", first.get_token()); });
   while (FakeSession::waiting() == waiting) std::this_thread::yield();
-  auto queued = std::async(std::launch::async, [&] { return run("a", R"({"op":"inc"})", second.get_token()); });
+  auto queued = std::async(std::launch::async,
+                           [&] { return run("a", R"({"op":"inc"})", second.get_token()); });
   second.request_stop();
   EXPECT_EQ(queued.get().error().code, ErrorCode::kUnavailable);
   first.request_stop();
@@ -214,8 +229,9 @@ TEST_F(WorkerTest, RunsOutsideOfContextsWaitForTheirTurn) {
   };
   std::vector<std::future<int>> answers;
   for (int i = 0; i < 40; ++i) {
-    answers.push_back(
-        std::async(std::launch::async, [this] { return fetch("POST", "/execute", R"({"code":"1"})").status; }));
+    answers.push_back(std::async(std::launch::async, [this] {
+      return fetch("POST", "/execute", R"({"code":"1"})").status;
+    }));
   }
   for (auto& status : answers) EXPECT_EQ(status.get(), 200);
   EXPECT_LE(most, 2);
@@ -253,7 +269,8 @@ TEST_F(WorkerTest, AnInterpreterThatNobodyUsesIsDeleted) {
   EXPECT_EQ(fetch("POST", "/interpreters/a/contexts", R"({"id":"c"})").status, 201);
   EXPECT_EQ(value("a", R"({"op":"inc"})"), "1");
   clock_.advance(milliseconds(1001));
-  while (storage_->find({.class_name = "interpreter_fake", .id = "a"})->has_value()) std::this_thread::yield();
+  while (storage_->find({.class_name = "interpreter_fake", .id = "a"})->has_value())
+    std::this_thread::yield();
   EXPECT_EQ(value("a", R"({"op":"inc"})"), "Code context 'c' not found");
 }
 
@@ -270,7 +287,9 @@ TEST_F(WorkerTest, WorkersShareAPool) {
   const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = 3});
   restart({.residency = pool});
   for (const char* key : {"a", "b", "c", "d", "e"}) {
-    EXPECT_EQ(fetch("POST", std::string("/interpreters/") + key + "/contexts", R"({"id":"c"})").status, 201);
+    EXPECT_EQ(
+        fetch("POST", std::string("/interpreters/") + key + "/contexts", R"({"id":"c"})").status,
+        201);
     EXPECT_EQ(value(key, R"({"op":"inc"})"), "1");
   }
   EXPECT_EQ(engine_->alive, 3);
@@ -285,18 +304,27 @@ TEST_F(WorkerTest, WorkersShareAPool) {
 TEST(Worker, WithoutOptionsKeepsContextsInMemory) {
   const auto engine = std::make_shared<FakeEngine>();
   const auto worker = define_interpreter_runtime(engine).value();
-  const Request create{.method = "POST", .path = "/interpreters/k/contexts", .body = R"({"id":"c"})"};
+  const Request create{
+      .method = "POST", .path = "/interpreters/k/contexts", .body = R"({"id":"c"})"};
   EXPECT_EQ(worker->fetch(create).status, 201);
   EXPECT_EQ(worker->fetch(create).status, 400);
 }
 
 TEST(Worker, KeepsContextsInAFolder) {
-  const auto folder = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-worker-").value();
+  const auto folder =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-worker-").value();
   const auto engine = std::make_shared<FakeEngine>();
-  const Request create{.method = "POST", .path = "/interpreters/k/contexts", .body = R"({"id":"c"})"};
-  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()}).value()->fetch(create).status,
+  const Request create{
+      .method = "POST", .path = "/interpreters/k/contexts", .body = R"({"id":"c"})"};
+  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()})
+                .value()
+                ->fetch(create)
+                .status,
             201);
-  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()}).value()->fetch(create).status,
+  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()})
+                .value()
+                ->fetch(create)
+                .status,
             400);
 }
 

@@ -71,7 +71,8 @@ Result<std::vector<storage::DueAlarm>> Alarms::read_alarms(std::size_t count_max
   for (std::size_t count = count_max;; count *= 2) {
     SW_TRY(auto alarms, storage_.alarms_until(Time::max(), count));
     const bool all = alarms.size() < count;
-    std::erase_if(alarms, [this](const storage::DueAlarm& alarm) { return !hooks_.mine(alarm.name); });
+    std::erase_if(alarms,
+                  [this](const storage::DueAlarm& alarm) { return !hooks_.mine(alarm.name); });
     if (all || alarms.size() >= count_max) return alarms;
   }
 }
@@ -92,10 +93,12 @@ void Alarms::look_once() {
     const std::lock_guard lock(mutex_);
     std::optional<Time> next;
     if (!alarms.ok()) next = now + kStorageRetry;
-    for (const storage::DueAlarm& alarm : alarms.ok() ? *alarms : std::vector<storage::DueAlarm>()) {
+    for (const storage::DueAlarm& alarm :
+         alarms.ok() ? *alarms : std::vector<storage::DueAlarm>()) {
       if (under_way_.contains(alarm.name)) continue;
       const auto retry = retries_.find(alarm.name);
-      const Time time = retry != retries_.end() ? std::max(alarm.time, retry->second.not_before) : alarm.time;
+      const Time time =
+          retry != retries_.end() ? std::max(alarm.time, retry->second.not_before) : alarm.time;
       if (time > now) {
         next = next ? std::min(*next, time) : time;
       } else if (under_way_.size() < limits_.at_once) {
@@ -136,7 +139,8 @@ void Alarms::done(const storage::ObjectName& name, const Result<void>& outcome) 
     // Not after each one: a look reads all those under way, too.
     look_for_more = under_way_.size() <= limits_.at_once / 2;
   }
-  if (!outcome.ok()) hooks_.notice("alarm of " + storage::to_string(name) + ": " + outcome.error().message);
+  if (!outcome.ok())
+    hooks_.notice("alarm of " + storage::to_string(name) + ": " + outcome.error().message);
   if (look_for_more) look();
 }
 

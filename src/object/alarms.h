@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One timer for the alarms of all objects. It is set to the earliest alarm in the storage's index; when it fires,
-// the objects whose time has come get a message.
+// One timer for the alarms of all objects. It is set to the earliest alarm in the storage's index;
+// when it fires, the objects whose time has come get a message.
 
 #include <cstddef>
 #include <functional>
@@ -27,7 +27,8 @@ class Alarms {
     /// Sends the object its alarm; `done` is called when that has ended, from any thread.
     std::function<void(storage::DueAlarm, std::function<void(Result<void>)> done)> deliver;
     std::function<void(std::string_view)> notice;
-    /// Whether an object is one of this host's. Hosts that share a storage leave each other's alarms alone.
+    /// Whether an object is one of this host's. Hosts that share a storage leave each other's
+    /// alarms alone.
     std::function<bool(const storage::ObjectName&)> mine;
   };
   struct Limits {
@@ -41,8 +42,8 @@ class Alarms {
   void start();
   /// An object has set its alarm to `time`.
   void consider(Time time);
-  /// No more alarms are delivered once this returns. What was handed to `Hooks::run` has to have ended before the
-  /// destructor runs.
+  /// No more alarms are delivered once this returns. What was handed to `Hooks::run` has to have
+  /// ended before the destructor runs.
   void stop();
 
  private:

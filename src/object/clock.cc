@@ -10,7 +10,8 @@ namespace sw::object {
 
 namespace {
 
-constexpr auto kLongestWait = std::chrono::hours(1);  // then look at the clock again: it may have been set
+// then look at the clock again: it may have been set
+constexpr auto kLongestWait = std::chrono::hours(1);
 
 class SystemClock final : public Clock {
  public:
@@ -25,7 +26,8 @@ class SystemClock final : public Clock {
   }
 
   Time now() override {
-    return std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
+    return std::chrono::time_point_cast<std::chrono::milliseconds>(
+        std::chrono::system_clock::now());
   }
 
   std::unique_ptr<Timer> make_timer(std::function<void()> fire) override {
@@ -35,7 +37,8 @@ class SystemClock final : public Clock {
  private:
   class SystemTimer final : public Timer {
    public:
-    SystemTimer(SystemClock& clock, std::function<void()> fire) : clock_(clock), fire_(std::move(fire)) {}
+    SystemTimer(SystemClock& clock, std::function<void()> fire)
+        : clock_(clock), fire_(std::move(fire)) {}
     ~SystemTimer() override {
       std::unique_lock lock(clock_.mutex_);
       clock_.remove(*this);
@@ -57,8 +60,8 @@ class SystemClock final : public Clock {
   };
 
   void remove(const SystemTimer& timer) {
-    const auto found =
-        std::find_if(set_.begin(), set_.end(), [&](const auto& each) { return each.second == &timer; });
+    const auto found = std::find_if(set_.begin(), set_.end(),
+                                    [&](const auto& each) { return each.second == &timer; });
     if (found != set_.end()) set_.erase(found);
   }
 
@@ -99,7 +102,8 @@ std::unique_ptr<Clock> make_system_clock() { return std::make_unique<SystemClock
 
 class ManualClock::ManualTimer final : public Timer {
  public:
-  ManualTimer(ManualClock& clock, std::function<void()> fire) : clock_(clock), fire_(std::move(fire)) {}
+  ManualTimer(ManualClock& clock, std::function<void()> fire)
+      : clock_(clock), fire_(std::move(fire)) {}
   ~ManualTimer() override {
     const std::lock_guard firing(clock_.firing_);
     set(std::nullopt);

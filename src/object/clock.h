@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What time it is, and being called at a time: one interface, so that a test decides when time passes.
+// What time it is, and being called at a time: one interface, so that a test decides when time
+// passes.
 
 #include <functional>
 #include <map>
@@ -17,8 +18,8 @@ namespace sw::object {
 using storage::Time;
 
 /// Calls its function at the time it is set to, or soon after; once for each setting.
-/// Threads: `set` from any, but not from two at once. The function runs on a thread of the clock, never within
-/// `set`; once the destructor returns, it does not run any more.
+/// Threads: `set` from any, but not from two at once. The function runs on a thread of the clock,
+/// never within `set`; once the destructor returns, it does not run any more.
 class Timer {
  public:
   virtual ~Timer() = default;

@@ -28,12 +28,12 @@
 #include "object/output_gate.h"
 #include "object/worker_pool.h"
 
-// How it fits together. Each object in use has a Resident: its mailbox and two strands. On the object strand run
-// its messages and nothing else that touches the object; on the storage strand, over the pool of threads that may
-// wait, run its transactions, in order. The object itself, with what belongs to it, is a Life, made for the first
-// message and dropped when it is idle, destroyed or broken; then the next message makes another from the storage.
-// A transaction ends with a function posted from the storage strand to the object strand, so ends come in order,
-// too.
+// How it fits together. Each object in use has a Resident: its mailbox and two strands. On the
+// object strand run its messages and nothing else that touches the object; on the storage strand,
+// over the pool of threads that may wait, run its transactions, in order. The object itself, with
+// what belongs to it, is a Life, made for the first message and dropped when it is idle, destroyed
+// or broken; then the next message makes another from the storage. A transaction ends with a
+// function posted from the storage strand to the object strand, so ends come in order, too.
 
 namespace sw::object {
 
@@ -73,7 +73,8 @@ class WatchedTransaction final : public storage::Transaction {
   Result<std::optional<Bytes>> get(storage::TableId table, std::string_view key) override {
     return inner_.get(table, key);
   }
-  Result<void> scan(const storage::Range& range, storage::Order order, const storage::RowCallback& each) override {
+  Result<void> scan(const storage::Range& range, storage::Order order,
+                    const storage::RowCallback& each) override {
     return inner_.scan(range, order, each);
   }
   Result<void> scan_keys(const storage::Range& range, storage::Order order,
@@ -84,8 +85,12 @@ class WatchedTransaction final : public storage::Transaction {
   Result<void> put(storage::TableId table, std::string_view key, BytesView value) override {
     return inner_.put(table, key, value);
   }
-  Result<void> erase(storage::TableId table, std::string_view key) override { return inner_.erase(table, key); }
-  Result<void> erase_range(const storage::Range& range) override { return inner_.erase_range(range); }
+  Result<void> erase(storage::TableId table, std::string_view key) override {
+    return inner_.erase(table, key);
+  }
+  Result<void> erase_range(const storage::Range& range) override {
+    return inner_.erase_range(range);
+  }
   Result<void> set_alarm(std::optional<Time> time) override {
     alarm_set_ = time;
     return inner_.set_alarm(time);
@@ -136,10 +141,11 @@ class ObjectHost::Impl {
   std::shared_ptr<Call> enqueue(const storage::ObjectName& name, LifeTask task, Reply reply);
   void cancel(const std::shared_ptr<Envelope>& envelope);
   void step(const std::shared_ptr<Resident>& resident);
-  Task<Result<void>> run_one(std::shared_ptr<Resident> resident, std::shared_ptr<Envelope> envelope);
+  Task<Result<void>> run_one(std::shared_ptr<Resident> resident,
+                             std::shared_ptr<Envelope> envelope);
   Task<Result<void>> bring_to_life(std::shared_ptr<Resident> resident);
-  void finished(const std::shared_ptr<Resident>& resident, const std::shared_ptr<Envelope>& envelope,
-                Result<void> outcome);
+  void finished(const std::shared_ptr<Resident>& resident,
+                const std::shared_ptr<Envelope>& envelope, Result<void> outcome);
   void life_settled(const std::shared_ptr<Resident>& resident, const std::shared_ptr<Life>& life);
   void drop_life(const std::shared_ptr<Resident>& resident);
   void drop_idle(Time now);
@@ -165,8 +171,9 @@ class ObjectHost::Impl {
 
   mutable std::mutex mutex_;  // guards what follows, and the fields of Resident that say so
   std::condition_variable quiet_;
-  std::map<storage::ObjectName, std::shared_ptr<Resident>> residents_;  // shared with what is under way for them
-  std::list<std::shared_ptr<Resident>> idle_;                           // longest first
+  // shared with what is under way for them
+  std::map<storage::ObjectName, std::shared_ptr<Resident>> residents_;
+  std::list<std::shared_ptr<Resident>> idle_;  // longest first
   std::size_t lives_ = 0;
   std::uint64_t births_ = 0;
   std::size_t work_ = 0;  // messages and storage jobs that have not ended
@@ -178,10 +185,14 @@ class ObjectHost::Impl {
 };
 
 // One message, from its sending to its reply.
-class ObjectHost::Impl::Envelope final : public Call, public std::enable_shared_from_this<Envelope> {
+class ObjectHost::Impl::Envelope final : public Call,
+                                         public std::enable_shared_from_this<Envelope> {
  public:
   Envelope(Impl& host, std::shared_ptr<Resident> resident, LifeTask task, Reply reply)
-      : host_(host), resident_(std::move(resident)), task_(std::move(task)), reply_(std::move(reply)) {}
+      : host_(host),
+        resident_(std::move(resident)),
+        task_(std::move(task)),
+        reply_(std::move(reply)) {}
 
   void cancel() override { host_.cancel(shared_from_this()); }
 
@@ -243,9 +254,11 @@ struct ObjectHost::Impl::Resident {
 };
 
 // The object in memory, and its context.
-class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_shared_from_this<Life> {
+class ObjectHost::Impl::Life final : public ObjectContext,
+                                     public std::enable_shared_from_this<Life> {
  public:
-  Life(Impl& host, std::shared_ptr<Resident> resident) : host_(host), resident_(std::move(resident)) {}
+  Life(Impl& host, std::shared_ptr<Resident> resident)
+      : host_(host), resident_(std::move(resident)) {}
 
   const storage::ObjectName& name() const override { return resident_->name; }
   std::uint64_t generation() const override { return storage_->generation(); }
@@ -261,14 +274,17 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
   }
 
   Task<Result<void>> transact(TransactionBody body) override {
-    return wait_for([life = shared_from_this(), body = std::move(body)] { return life->run_transaction(body); });
+    return wait_for([life = shared_from_this(), body = std::move(body)] {
+      return life->run_transaction(body);
+    });
   }
 
   void commit(TransactionBody body) override {
     start_job(
         [life = shared_from_this(), body = std::move(body)] {
           JobEnd end = life->run_transaction(body);
-          end.body_failed = false;  // nobody waits to be told: the object took its success for granted
+          // nobody waits to be told: the object took its success for granted
+          end.body_failed = false;
           return end;
         },
         [](Result<void>) {});
@@ -276,22 +292,26 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
 
   Task<Result<void>> destroy() override {
     ended_ = true;
-    return wait_for([life = shared_from_this()]() -> JobEnd { return {life->storage_->destroy(), false}; });
+    return wait_for([life = shared_from_this()]() -> JobEnd {
+      return {life->storage_->destroy(), false};
+    });
   }
 
-  Task<Result<void>> run_blocking(std::function<Result<void>()> work, std::function<void()> on_cancel) override {
+  Task<Result<void>> run_blocking(std::function<Result<void>()> work,
+                                  std::function<void()> on_cancel) override {
     return block(std::move(work), std::move(on_cancel), false);
   }
 
   Task<Result<void>> run_with_storage(StorageWork work, std::function<void()> on_cancel) override {
-    return block([life = shared_from_this(), work = std::move(work)] { return work(life->lent_storage_); },
-                 std::move(on_cancel), true);
+    return block(
+        [life = shared_from_this(), work = std::move(work)] { return work(life->lent_storage_); },
+        std::move(on_cancel), true);
   }
 
   Task<Result<void>> block(std::function<Result<void>()> work, std::function<void()> on_cancel,
                            bool with_storage) {
-    auto initiate = [life = shared_from_this(), work = std::move(work), on_cancel = std::move(on_cancel),
-                     with_storage](auto handler) mutable {
+    auto initiate = [life = shared_from_this(), work = std::move(work),
+                     on_cancel = std::move(on_cancel), with_storage](auto handler) mutable {
       auto slot = asio::get_associated_cancellation_slot(handler);
       auto resume = std::make_shared<decltype(handler)>(std::move(handler));
       std::function<void(Result<void>)> then = [slot, resume](Result<void> outcome) mutable {
@@ -304,8 +324,8 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
       if (with_storage) life->start_with_storage(std::move(work), std::move(then));
       else life->start_blocking(std::move(work), std::move(then));
     };
-    return asio::async_initiate<const asio::use_awaitable_t<>, void(Result<void>)>(std::move(initiate),
-                                                                                   asio::use_awaitable);
+    return asio::async_initiate<const asio::use_awaitable_t<>, void(Result<void>)>(
+        std::move(initiate), asio::use_awaitable);
   }
 
   bool cancelled() const override;
@@ -316,7 +336,8 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
     return {};
   }
 
-  // Runs a job on the storage strand, then `then` on the object strand, after the gate knows of the job's end.
+  // Runs a job on the storage strand, then `then` on the object strand, after the gate knows of the
+  // job's end.
   void start_job(std::function<JobEnd()> job, std::function<void(Result<void>)> then) {
     gate_.hold();
     host_.begin_work();
@@ -331,7 +352,9 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
                  job = nullptr;
                  const ObjectStrand strand = life->resident_->strand;
                  asio::post(strand, [life = std::move(life), end = std::move(end),
-                                     then = std::move(then)]() mutable { life->job_ended(std::move(end), then); });
+                                     then = std::move(then)]() mutable {
+                   life->job_ended(std::move(end), then);
+                 });
                });
   }
 
@@ -343,35 +366,40 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
       Result<void> outcome = guarded(work);
       work = nullptr;
       const ObjectStrand strand = life->resident_->strand;
-      asio::post(strand, [life = std::move(life), then = std::move(then), outcome = std::move(outcome)] {
-        then(outcome);
-        life->host_.end_work();
-      });
+      asio::post(strand,
+                 [life = std::move(life), then = std::move(then), outcome = std::move(outcome)] {
+                   then(outcome);
+                   life->host_.end_work();
+                 });
     });
   }
 
-  // Like start_blocking, but what was asked of the storage before comes first, and what the work did to the
-  // storage counts. The gate is held meanwhile: no reply leaves before it is known whether the commits were.
-  void start_with_storage(std::function<Result<void>()> work, std::function<void(Result<void>)> then) {
+  // Like start_blocking, but what was asked of the storage before comes first, and what the work
+  // did to the storage counts. The gate is held meanwhile: no reply leaves before it is known
+  // whether the commits were.
+  void start_with_storage(std::function<Result<void>()> work,
+                          std::function<void(Result<void>)> then) {
     gate_.hold();
     host_.begin_work();
     if (cancelled()) work = [] { return object::cancelled(); };
     asio::post(resident_->storage_strand, [life = shared_from_this(), work = std::move(work),
                                            then = std::move(then)]() mutable {
       const auto pool = life->host_.blocking_pool_.executor();
-      asio::post(pool, [life = std::move(life), work = std::move(work), then = std::move(then)]() mutable {
-        life->lent_storage_.begin();
-        Result<void> outcome = guarded(work);
-        work = nullptr;
-        const ObjectStrand strand = life->resident_->strand;
-        asio::post(strand, [life = std::move(life), then = std::move(then), outcome = std::move(outcome)] {
-          life->ended_ = life->ended_ || life->lent_storage_.destroyed();
-          life->gate_.release(life->lent_storage_.lost());
-          then(outcome);
-          life->host_.life_settled(life->resident_, life);
-          life->host_.end_work();
-        });
-      });
+      asio::post(
+          pool, [life = std::move(life), work = std::move(work), then = std::move(then)]() mutable {
+            life->lent_storage_.begin();
+            Result<void> outcome = guarded(work);
+            work = nullptr;
+            const ObjectStrand strand = life->resident_->strand;
+            asio::post(strand, [life = std::move(life), then = std::move(then),
+                                outcome = std::move(outcome)] {
+              life->ended_ = life->ended_ || life->lent_storage_.destroyed();
+              life->gate_.release(life->lent_storage_.lost());
+              then(outcome);
+              life->host_.life_settled(life->resident_, life);
+              life->host_.end_work();
+            });
+          });
     });
   }
 
@@ -381,7 +409,8 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
   void set_object(std::unique_ptr<Object> object) { object_ = std::move(object); }
 
  private:
-  // The object's storage, as work that uses it directly sees it: what happens there is noted for the host.
+  // The object's storage, as work that uses it directly sees it: what happens there is noted for
+  // the host.
   class LentStorage final : public storage::ObjectStorage {
    public:
     explicit LentStorage(Life& life) : life_(life) {}
@@ -425,10 +454,11 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
   Task<Result<void>> wait_for(std::function<JobEnd()> job) {
     auto initiate = [life = shared_from_this(), job = std::move(job)](auto handler) mutable {
       auto resume = std::make_shared<decltype(handler)>(std::move(handler));
-      life->start_job(std::move(job), [resume](Result<void> outcome) { (*resume)(std::move(outcome)); });
+      life->start_job(std::move(job),
+                      [resume](Result<void> outcome) { (*resume)(std::move(outcome)); });
     };
-    return asio::async_initiate<const asio::use_awaitable_t<>, void(Result<void>)>(std::move(initiate),
-                                                                                   asio::use_awaitable);
+    return asio::async_initiate<const asio::use_awaitable_t<>, void(Result<void>)>(
+        std::move(initiate), asio::use_awaitable);
   }
 
   JobEnd run_transaction(const TransactionBody& body) {
@@ -447,7 +477,8 @@ class ObjectHost::Impl::Life final : public ObjectContext, public std::enable_sh
 
   Impl& host_;
   const std::shared_ptr<Resident> resident_;
-  std::unique_ptr<storage::ObjectStorage> storage_;  // used on the storage strand, or by work it is lent to
+  // used on the storage strand, or by work it is lent to
+  std::unique_ptr<storage::ObjectStorage> storage_;
   LentStorage lent_storage_{*this};
   OutputGate gate_;
   std::unique_ptr<Object> object_;  // last: it goes first, and may use the context until then
@@ -461,22 +492,30 @@ ObjectHost::Impl::Impl(storage::Storage& storage, Clock& clock, HostOptions opti
       object_pool_(options_.threads),
       storage_pool_(options_.storage_threads),
       blocking_pool_(options_.blocking_threads),
-      alarms_(storage, clock, {options_.alarms_at_once, options_.alarm_retry_first, options_.alarm_retry_longest},
-              {[this](std::function<void()> work) { asio::post(storage_pool_.executor(), std::move(work)); },
+      alarms_(storage, clock,
+              {options_.alarms_at_once, options_.alarm_retry_first, options_.alarm_retry_longest},
+              {[this](std::function<void()> work) {
+                 asio::post(storage_pool_.executor(), std::move(work));
+               },
                [this](storage::DueAlarm alarm, std::function<void(Result<void>)> done) {
                  deliver_alarm(std::move(alarm), std::move(done));
                },
                [this](std::string_view text) { notice(std::string(text)); },
-               [this](const storage::ObjectName& name) { return classes_.contains(name.class_name); }}) {
+               [this](const storage::ObjectName& name) {
+                 return classes_.contains(name.class_name);
+               }}) {
   idle_timer_ = clock_.make_timer([this] { drop_idle(clock_.now()); });
 }
 
-std::shared_ptr<Call> ObjectHost::Impl::send(const storage::ObjectName& name, Message message, Reply reply) {
+std::shared_ptr<Call> ObjectHost::Impl::send(const storage::ObjectName& name, Message message,
+                                             Reply reply) {
   return enqueue(
-      name, [message = std::move(message)](Life& life) { return message(*life.object()); }, std::move(reply));
+      name, [message = std::move(message)](Life& life) { return message(*life.object()); },
+      std::move(reply));
 }
 
-std::shared_ptr<Call> ObjectHost::Impl::enqueue(const storage::ObjectName& name, LifeTask task, Reply reply) {
+std::shared_ptr<Call> ObjectHost::Impl::enqueue(const storage::ObjectName& name, LifeTask task,
+                                                Reply reply) {
   std::shared_ptr<Resident> resident;
   std::shared_ptr<Envelope> envelope;
   std::optional<Error> refused;
@@ -488,7 +527,8 @@ std::shared_ptr<Call> ObjectHost::Impl::enqueue(const storage::ObjectName& name,
     if (!accepting_) {
       refused = shutting_down();
     } else if (object_class == classes_.end()) {
-      refused = Error{ErrorCode::kNotFound, fmt::format("there is no class of objects {}", name.class_name), 0};
+      refused = Error{ErrorCode::kNotFound,
+                      fmt::format("there is no class of objects {}", name.class_name), 0};
     } else if (known != residents_.end()) {
       resident = known->second;
     } else {
@@ -496,9 +536,10 @@ std::shared_ptr<Call> ObjectHost::Impl::enqueue(const storage::ObjectName& name,
       residents_.emplace(name, resident);
     }
     if (resident && resident->mailbox.size() >= options_.mailbox_max) {
-      refused =
-          Error{ErrorCode::kLimitExceeded,
-                fmt::format("{} has {} messages waiting", storage::to_string(name), resident->mailbox.size()), 0};
+      refused = Error{ErrorCode::kLimitExceeded,
+                      fmt::format("{} has {} messages waiting", storage::to_string(name),
+                                  resident->mailbox.size()),
+                      0};
     }
     envelope = std::make_shared<Envelope>(*this, resident, std::move(task), std::move(reply));
     if (!refused) {
@@ -562,23 +603,28 @@ void ObjectHost::Impl::step(const std::shared_ptr<Resident>& resident) {
   }
   if (surplus) drop_idle(Time::min());
   if (!envelope) return;
-  // Who hears that a commit was lost may send this message before `life_settled` has dropped what rests on it.
+  // Who hears that a commit was lost may send this message before `life_settled` has dropped what
+  // rests on it.
   if (resident->life && resident->life->is_over()) drop_life(resident);
   resident->running = envelope;
-  asio::co_spawn(resident->strand, run_one(resident, envelope),
-                 asio::bind_cancellation_slot(
-                     envelope->signal().slot(),
-                     [this, resident, envelope](const std::exception_ptr& exception, Result<void> outcome) {
-                       if (exception) outcome = error_of(exception);
-                       finished(resident, envelope, std::move(outcome));
-                     }));
+  asio::co_spawn(
+      resident->strand, run_one(resident, envelope),
+      asio::bind_cancellation_slot(
+          envelope->signal().slot(),
+          [this, resident, envelope](const std::exception_ptr& exception, Result<void> outcome) {
+            if (exception) outcome = error_of(exception);
+            finished(resident, envelope, std::move(outcome));
+          }));
 }
 
-bool ObjectHost::Impl::Life::cancelled() const { return resident_->running && resident_->running->told(); }
+bool ObjectHost::Impl::Life::cancelled() const {
+  return resident_->running && resident_->running->told();
+}
 
 Task<Result<void>> ObjectHost::Impl::run_one(std::shared_ptr<Resident> resident,
                                              std::shared_ptr<Envelope> envelope) {
-  // A cancellation is told, not thrown: an exception in the midst of a message would leave its work half done.
+  // A cancellation is told, not thrown: an exception in the midst of a message would leave its work
+  // half done.
   co_await asio::this_coro::throw_if_cancelled(false);
   if (!resident->life) {
     Result<void> alive = co_await bring_to_life(resident);
@@ -600,8 +646,9 @@ Task<Result<void>> ObjectHost::Impl::bring_to_life(std::shared_ptr<Resident> res
         },
         [resume](Result<void> outcome) { (*resume)(std::move(outcome)); });
   };
-  Result<void> opened = co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Result<void>)>(
-      std::move(initiate), asio::use_awaitable);
+  Result<void> opened =
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(Result<void>)>(
+          std::move(initiate), asio::use_awaitable);
   if (!opened.ok()) co_return opened;
   life->set_object(resident->object_class.make(*life));
   Result<void> started = co_await life->object()->start();
@@ -613,13 +660,14 @@ Task<Result<void>> ObjectHost::Impl::bring_to_life(std::shared_ptr<Resident> res
   co_return Result<void>();
 }
 
-// A message has ended, on the object strand. Its reply leaves through the gate; the next message need not wait for
-// it.
+// A message has ended, on the object strand. Its reply leaves through the gate; the next message
+// need not wait for it.
 void ObjectHost::Impl::finished(const std::shared_ptr<Resident>& resident,
                                 const std::shared_ptr<Envelope>& envelope, Result<void> outcome) {
   resident->running = nullptr;
   const std::shared_ptr<Life> life = resident->life;
-  const auto leave = [this, envelope, outcome = std::move(outcome)](const Result<void>& open) mutable {
+  const auto leave = [this, envelope,
+                      outcome = std::move(outcome)](const Result<void>& open) mutable {
     if (open.ok()) envelope->reply(std::move(outcome));
     else envelope->reply(open);
     end_work();
@@ -635,7 +683,8 @@ void ObjectHost::Impl::finished(const std::shared_ptr<Resident>& resident,
 }
 
 // A storage job of `life` has ended, on the object strand.
-void ObjectHost::Impl::life_settled(const std::shared_ptr<Resident>& resident, const std::shared_ptr<Life>& life) {
+void ObjectHost::Impl::life_settled(const std::shared_ptr<Resident>& resident,
+                                    const std::shared_ptr<Life>& life) {
   if (resident->life != life || resident->running || !life->gate().settled()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -657,7 +706,8 @@ void ObjectHost::Impl::drop_life(const std::shared_ptr<Resident>& resident) {
   resident->birth = 0;
 }
 
-// Drops idle objects: those beyond the limit, and those that were last used `idle_max` before `now`.
+// Drops idle objects: those beyond the limit, and those that were last used `idle_max` before
+// `now`.
 void ObjectHost::Impl::drop_idle(Time now) {
   std::vector<std::shared_ptr<Resident>> dropped;
   {
@@ -688,7 +738,8 @@ void ObjectHost::Impl::evict(const std::shared_ptr<Resident>& resident) {
 
 void ObjectHost::Impl::arm_idle_timer() {
   if (!idle_timer_) return;
-  idle_timer_->set(idle_.empty() ? std::nullopt : std::optional(idle_.front()->last_used + options_.idle_max));
+  idle_timer_->set(idle_.empty() ? std::nullopt
+                                 : std::optional(idle_.front()->last_used + options_.idle_max));
 }
 
 void ObjectHost::Impl::begin_work() {
@@ -701,7 +752,8 @@ void ObjectHost::Impl::end_work() {
   if (--work_ == 0) quiet_.notify_all();
 }
 
-void ObjectHost::Impl::deliver_alarm(storage::DueAlarm alarm, std::function<void(Result<void>)> done) {
+void ObjectHost::Impl::deliver_alarm(storage::DueAlarm alarm,
+                                     std::function<void(Result<void>)> done) {
   const Time scheduled = alarm.time;
   enqueue(
       alarm.name, [scheduled](Life& life) { return ring(&life, scheduled); }, std::move(done));
@@ -709,7 +761,8 @@ void ObjectHost::Impl::deliver_alarm(storage::DueAlarm alarm, std::function<void
 
 Task<Result<void>> ObjectHost::Impl::ring(Life* life, Time scheduled) {
   // A message before this one may have moved the alarm.
-  auto current = std::make_shared<std::optional<Time>>();  // shared with the body, which runs on another thread
+  // shared with the body, which runs on another thread
+  auto current = std::make_shared<std::optional<Time>>();
   ReadBody look = [current](storage::Reader& reader) -> Result<void> {
     SW_TRY(*current, reader.alarm());
     return {};
@@ -739,7 +792,8 @@ void ObjectHost::Impl::wait_for_cancelled_work(std::unique_lock<std::mutex>& loc
   while (!quiet_.wait_for(lock, pause, [this] { return work_ == 0; })) {
     std::string names;
     for (const auto& [name, resident] : residents_) {
-      if (resident->active) names += fmt::format("{}{}", names.empty() ? "" : ", ", storage::to_string(name));
+      if (resident->active)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", storage::to_string(name));
     }
     lock.unlock();
     notice(fmt::format("shutting down: waiting for cancelled work of {}", names));
@@ -814,13 +868,15 @@ void ObjectHost::add_class(std::string class_name, ObjectClass object_class) {
 
 void ObjectHost::start_alarms() { impl_->start_alarms(); }
 
-std::shared_ptr<Call> ObjectHost::send(const storage::ObjectName& name, Message message, Reply reply) {
+std::shared_ptr<Call> ObjectHost::send(const storage::ObjectName& name, Message message,
+                                       Reply reply) {
   return impl_->send(name, std::move(message), std::move(reply));
 }
 
 Result<void> ObjectHost::ask(const storage::ObjectName& name, Message message) {
   std::promise<Result<void>> answer;
-  send(name, std::move(message), [&](Result<void> outcome) { answer.set_value(std::move(outcome)); });
+  send(name, std::move(message),
+       [&](Result<void> outcome) { answer.set_value(std::move(outcome)); });
   return answer.get_future().get();
 }
 

@@ -97,7 +97,9 @@ class Counter final : public Object {
 
   Task<Result<std::int64_t>> add(std::int64_t by) {
     const std::int64_t wanted = count_ + by;
-    TransactionBody body = [wanted](Transaction& transaction) { return store(transaction, wanted); };
+    TransactionBody body = [wanted](Transaction& transaction) {
+      return store(transaction, wanted);
+    };
     Result<void> stored = co_await context_.transact(std::move(body));
     if (!stored.ok()) co_return std::move(stored).error();
     count_ = wanted;
@@ -210,7 +212,8 @@ class Counter final : public Object {
   }
 
   Task<Result<void>> on_alarm(Time scheduled) override {
-    log_.add("alarm " + context_.name().id + "@" + std::to_string(scheduled.time_since_epoch().count()));
+    log_.add("alarm " + context_.name().id + "@" +
+             std::to_string(scheduled.time_since_epoch().count()));
     if (alarm_failures > 0) {
       --alarm_failures;
       co_return Error{ErrorCode::kUnavailable, "not now", 0};
@@ -247,25 +250,30 @@ class HostTest : public testing::Test {
     storage_ = storage::open_memory_storage(disk_);
     options.on_notice = [this](std::string_view notice) { notices_.add(std::string(notice)); };
     host_ = std::make_unique<ObjectHost>(*storage_, clock_, std::move(options));
-    host_->add_class("counter",
-                     {{}, [this](ObjectContext& context) { return std::make_unique<Counter>(context, log_); }});
+    host_->add_class("counter", {{}, [this](ObjectContext& context) {
+                                   return std::make_unique<Counter>(context, log_);
+                                 }});
   }
 
   Result<std::int64_t> add(const std::string& id, std::int64_t by) {
-    return ask<Counter, std::int64_t>(*host_, {"counter", id}, [by](Counter& counter) { return counter.add(by); });
+    return ask<Counter, std::int64_t>(*host_, {"counter", id},
+                                      [by](Counter& counter) { return counter.add(by); });
   }
   Result<std::int64_t> get(const std::string& id) {
-    return ask<Counter, std::int64_t>(*host_, {"counter", id}, [](Counter& counter) { return counter.get(); });
+    return ask<Counter, std::int64_t>(*host_, {"counter", id},
+                                      [](Counter& counter) { return counter.get(); });
   }
   Result<void> tell(const std::string& id, std::function<Task<Result<void>>(Counter&)> body) {
     return host_->ask({"counter", id}, message(std::move(body)));
   }
   /// Sends, and notes the reply.
-  std::shared_ptr<Call> send(const std::string& id, std::function<Task<Result<void>>(Counter&)> body,
+  std::shared_ptr<Call> send(const std::string& id,
+                             std::function<Task<Result<void>>(Counter&)> body,
                              const std::string& name) {
-    return host_->send({"counter", id}, message(std::move(body)), [this, name](Result<void> outcome) {
-      replies_.add(name + (outcome.ok() ? "" : ": " + outcome.error().message));
-    });
+    return host_->send({"counter", id}, message(std::move(body)),
+                       [this, name](Result<void> outcome) {
+                         replies_.add(name + (outcome.ok() ? "" : ": " + outcome.error().message));
+                       });
   }
   std::shared_ptr<Call> send_add_behind(const std::string& id, Door* door) {
     return object::send<Counter, std::int64_t>(
@@ -308,8 +316,8 @@ TEST_F(HostTest, MessagesRunOneAtATimeInTheOrderOfTheirSending) {
         "a", [name](Counter& counter) { return counter.slowly(name); }, name);
   }
   replies_.wait_for(3);
-  EXPECT_EQ(log_.lines(), (std::vector<std::string>{"start a", "1 begins", "1 ends", "2 begins", "2 ends",
-                                                    "3 begins", "3 ends"}));
+  EXPECT_EQ(log_.lines(), (std::vector<std::string>{"start a", "1 begins", "1 ends", "2 begins",
+                                                    "2 ends", "3 begins", "3 ends"}));
   EXPECT_EQ(replies_.lines(), (std::vector<std::string>{"1", "2", "3"}));
 }
 
@@ -356,8 +364,8 @@ TEST_F(HostTest, AReplyWaitsForItsCommitWhileTheNextMessageRuns) {
   send_add_behind("a", &door);
   send(
       "a", [](Counter& counter) { return counter.fail(); }, "second");
-  // A message that touches no storage, for which `ask` returns although the first reply is still held: of another
-  // object, since a later reply of this one waits too.
+  // A message that touches no storage, for which `ask` returns although the first reply is still
+  // held: of another object, since a later reply of this one waits too.
   log_.wait_for(1);
   EXPECT_EQ(*get("b"), 0);
   EXPECT_TRUE(replies_.lines().empty());
@@ -388,7 +396,9 @@ TEST_F(HostTest, AMessageSentOnHearingOfALostCommitFindsAnObjectMadeAgain) {
         disk_.fail_commits(std::nullopt);
         object::send<Counter, std::int64_t>(
             *host_, {"counter", "a"}, [](Counter& counter) { return counter.add(1); },
-            [this](Result<std::int64_t> n) { replies_.add(n.ok() ? std::to_string(*n) : n.error().message); });
+            [this](Result<std::int64_t> n) {
+              replies_.add(n.ok() ? std::to_string(*n) : n.error().message);
+            });
       });
   replies_.wait_for(2);
   EXPECT_EQ(replies_.lines(), (std::vector<std::string>{"disk full", "6"}));
@@ -413,8 +423,9 @@ TEST_F(HostTest, MessagesBehindALostCommitGetTheSameError) {
 
 TEST_F(HostTest, AnErrorOfATransactionsBodyIsTheObjectsOwnAffair) {
   ASSERT_EQ(*add("a", 5), 5);
-  EXPECT_EQ(tell("a", [](Counter& counter) { return counter.fail_in_transaction(); }).error().message,
-            "thought better of it");
+  EXPECT_EQ(
+      tell("a", [](Counter& counter) { return counter.fail_in_transaction(); }).error().message,
+      "thought better of it");
   EXPECT_EQ(*add("a", 1), 6);
   EXPECT_EQ(count("start a"), 1U);
 }
@@ -423,7 +434,8 @@ TEST_F(HostTest, AnObjectThatWasTakenOverIsMadeAgain) {
   ASSERT_EQ(*add("a", 5), 5);
   {
     auto other = *storage_->open({"counter", "a"}, {});
-    ASSERT_TRUE(other->transact([](Transaction& transaction) { return store(transaction, 70); }).ok());
+    ASSERT_TRUE(
+        other->transact([](Transaction& transaction) { return store(transaction, 70); }).ok());
   }
   EXPECT_EQ(add("a", 1).error().code, ErrorCode::kConflict);
   EXPECT_EQ(*add("a", 1), 71);
@@ -438,7 +450,8 @@ TEST_F(HostTest, ADestroyedObjectBeginsANewLife) {
 }
 
 TEST_F(HostTest, ObjectsBeyondTheLimitAreDroppedLongestIdleFirst) {
-  restart({.threads = 1, .resident_max = 2});  // one thread: an object is listed as idle right after its reply
+  // one thread: an object is listed as idle right after its reply
+  restart({.threads = 1, .resident_max = 2});
   ASSERT_EQ(*add("a", 1), 1);
   ASSERT_EQ(*add("b", 1), 1);
   ASSERT_EQ(*add("a", 1), 2);
@@ -468,7 +481,9 @@ TEST_F(HostTest, TenThousandObjectsNeedMemoryForAFew) {
   for (int i = 0; i < kObjects; ++i) {
     object::send<Counter, std::int64_t>(
         *host_, {"counter", std::to_string(i)}, [i](Counter& counter) { return counter.add(i); },
-        [this](Result<std::int64_t> n) { replies_.add(n.ok() ? std::to_string(*n) : n.error().message); });
+        [this](Result<std::int64_t> n) {
+          replies_.add(n.ok() ? std::to_string(*n) : n.error().message);
+        });
     replies_.wait_for(i < 100 ? 0 : static_cast<std::size_t>(i - 100));
   }
   replies_.wait_for(kObjects);
@@ -490,7 +505,9 @@ TEST_F(HostTest, AFullMailboxAndAnUnknownClassAreErrors) {
         "a", [](Counter& c) { return c.slowly("x"); }, name);
   EXPECT_EQ(add("a", 1).error().code, ErrorCode::kLimitExceeded);
   EXPECT_EQ(
-      host_->ask({"other", "a"}, [](Object&) -> Task<Result<void>> { co_return Result<void>(); }).error().code,
+      host_->ask({"other", "a"}, [](Object&) -> Task<Result<void>> { co_return Result<void>(); })
+          .error()
+          .code,
       ErrorCode::kNotFound);
   door.open();
   replies_.wait_for(3);
@@ -506,14 +523,16 @@ TEST_F(HostTest, ACancelledMessageLeavesTheMailbox) {
   waiting->cancel();
   door.open();
   replies_.wait_for(2);
-  EXPECT_THAT(replies_.lines(), testing::UnorderedElementsAre("running", "waiting: the call was cancelled"));
+  EXPECT_THAT(replies_.lines(),
+              testing::UnorderedElementsAre("running", "waiting: the call was cancelled"));
   EXPECT_EQ(count("never begins"), 0U);
 }
 
 TEST_F(HostTest, ACancelledMessageIsToldAndEndsInGoodOrder) {
   Door door;
   const auto running = object::send<Counter, std::int64_t>(
-      *host_, {"counter", "a"}, [&](Counter& counter) { return counter.wait_until_cancelled(&door); },
+      *host_, {"counter", "a"},
+      [&](Counter& counter) { return counter.wait_until_cancelled(&door); },
       [this](Result<std::int64_t> n) { replies_.add(n.ok() ? "ok" : n.error().message); });
   log_.wait_for(2);
   running->cancel();
@@ -557,7 +576,9 @@ class Sum final : public Object {
 
   Task<Result<std::int64_t>> of_one_that_waits(std::string a, Door* door) {
     const ObjectName name{"counter", a};
-    const Ask<std::int64_t> question = [door](Counter& counter) { return counter.wait_until_cancelled(door); };
+    const Ask<std::int64_t> question = [door](Counter& counter) {
+      return counter.wait_until_cancelled(door);
+    };
     Result<std::int64_t> answer = co_await call<Counter, std::int64_t>(host_, name, question);
     co_return answer;
   }
@@ -570,7 +591,8 @@ TEST_F(HostTest, OneObjectAsksAnother) {
   host_->add_class("sum", {{}, [this](ObjectContext&) { return std::make_unique<Sum>(*host_); }});
   ASSERT_EQ(*add("a", 2), 2);
   ASSERT_EQ(*add("b", 3), 3);
-  const auto sum = ask<Sum, std::int64_t>(*host_, {"sum", "x"}, [](Sum& object) { return object.of("a", "b"); });
+  const auto sum =
+      ask<Sum, std::int64_t>(*host_, {"sum", "x"}, [](Sum& object) { return object.of("a", "b"); });
   EXPECT_EQ(*sum, 5);
   const auto refused =
       ask<Sum, std::int64_t>(*host_, {"sum", "x"}, [](Sum& object) { return object.of("a", ""); });
@@ -593,7 +615,8 @@ TEST_F(HostTest, CancellingAQuestionCancelsWhatItAsksInTurn) {
 
 TEST_F(HostTest, AnAlarmGoesOffAtItsTimeAndIsGone) {
   host_->start_alarms();
-  ASSERT_TRUE(tell("a", [this](Counter& c) { return c.set_alarm(clock_.now() + milliseconds(500)); }).ok());
+  ASSERT_TRUE(
+      tell("a", [this](Counter& c) { return c.set_alarm(clock_.now() + milliseconds(500)); }).ok());
   while (clock_.next() != clock_.now() + milliseconds(500)) std::this_thread::yield();
   clock_.advance(milliseconds(499));
   EXPECT_EQ(log_.lines().size(), 1U);
@@ -616,8 +639,10 @@ TEST_F(HostTest, AnAlarmThatCameDueWhileNothingRanGoesOffAtTheStart) {
 TEST_F(HostTest, AnAlarmIsAMessageLikeOthersAndMayBeTakenBackByOneBefore) {
   host_->start_alarms();
   Door door;
-  ASSERT_TRUE(tell("a", [this](Counter& c) { return c.set_alarm(clock_.now() + milliseconds(500)); }).ok());
-  ASSERT_TRUE(tell("b", [this](Counter& c) { return c.set_alarm(clock_.now() + milliseconds(500)); }).ok());
+  ASSERT_TRUE(
+      tell("a", [this](Counter& c) { return c.set_alarm(clock_.now() + milliseconds(500)); }).ok());
+  ASSERT_TRUE(
+      tell("b", [this](Counter& c) { return c.set_alarm(clock_.now() + milliseconds(500)); }).ok());
   while (clock_.next() != clock_.now() + milliseconds(500)) std::this_thread::yield();
   send(
       "a", [&](Counter& counter) { return counter.wait_at(&door); }, "busy");
@@ -670,7 +695,8 @@ TEST_F(HostTest, AnAlarmMaySetTheNext) {
 TEST_F(HostTest, ManyAlarmsAtOnceAllGoOff) {
   constexpr int kObjects = 300;
   for (int i = 0; i < kObjects; ++i) {
-    ASSERT_TRUE(tell(std::to_string(i), [i](Counter& counter) { return counter.set_alarm(at(i)); }).ok());
+    ASSERT_TRUE(
+        tell(std::to_string(i), [i](Counter& counter) { return counter.set_alarm(at(i)); }).ok());
   }
   restart({.resident_max = 20, .alarms_at_once = 8});
   host_->start_alarms();
@@ -684,7 +710,9 @@ TEST_F(HostTest, AlarmsOfOtherHostsClassesAreLeftAloneAndDoNotHoldUpOurs) {
   constexpr int kOthers = 100;
   for (int i = 0; i < kOthers; ++i) {
     auto other = *storage_->open({"other", std::to_string(i)}, {});
-    ASSERT_TRUE(other->transact([](Transaction& transaction) { return transaction.set_alarm(at(5)); }).ok());
+    ASSERT_TRUE(
+        other->transact([](Transaction& transaction) { return transaction.set_alarm(at(5)); })
+            .ok());
   }
   restart({.alarms_at_once = 2});
   ASSERT_TRUE(tell("a", [](Counter& counter) { return counter.set_alarm(at(6)); }).ok());
@@ -729,7 +757,8 @@ TEST_F(HostTest, ACommitThatFailsInSuchWorkIsNotAnsweredAndEndsTheLife) {
     return {};
   };
   disk_.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
-  EXPECT_THAT(tell("a", [&](Counter& c) { return c.with_storage(lose); }).error().message, HasSubstr("disk full"));
+  EXPECT_THAT(tell("a", [&](Counter& c) { return c.with_storage(lose); }).error().message,
+              HasSubstr("disk full"));
   disk_.fail_commits(std::nullopt);
   EXPECT_EQ(*get("a"), 1);
   EXPECT_EQ(count("start a"), 2U);
@@ -738,7 +767,8 @@ TEST_F(HostTest, ACommitThatFailsInSuchWorkIsNotAnsweredAndEndsTheLife) {
 TEST_F(HostTest, DestroyingInSuchWorkEndsTheLife) {
   ASSERT_EQ(*add("a", 1), 1);
   ASSERT_TRUE(tell("a", [](Counter& counter) {
-                return counter.with_storage([](storage::ObjectStorage& storage) { return storage.destroy(); });
+                return counter.with_storage(
+                    [](storage::ObjectStorage& storage) { return storage.destroy(); });
               }).ok());
   EXPECT_EQ(*get("a"), 0);
   EXPECT_EQ(count("start a"), 2U);
@@ -763,13 +793,15 @@ TEST_F(HostTest, ShuttingDownCancelsWhatTakesTooLong) {
   restart({.drain_max = milliseconds(0)});
   Door door;
   object::send<Counter, std::int64_t>(
-      *host_, {"counter", "a"}, [&](Counter& counter) { return counter.wait_until_cancelled(&door); },
+      *host_, {"counter", "a"},
+      [&](Counter& counter) { return counter.wait_until_cancelled(&door); },
       [this](Result<std::int64_t> n) { replies_.add(n.ok() ? "ok" : n.error().message); });
   log_.wait_for(2);
   send(
       "a", [](Counter& counter) { return counter.slowly("x"); }, "waiting");
   host_->shut_down();
-  EXPECT_EQ(replies_.lines(), (std::vector<std::string>{"waiting: the call was cancelled", "stopped"}));
+  EXPECT_EQ(replies_.lines(),
+            (std::vector<std::string>{"waiting: the call was cancelled", "stopped"}));
 }
 
 // ---- over the real storage
@@ -781,17 +813,19 @@ TEST(HostOverSqlite, ObjectsKeepTheirCountsAndAlarmsThroughRestarts) {
   Log log;
   ManualClock clock(at(1000));
   for (int round = 1; round <= 3; ++round) {
-    const auto storage =
-        *storage::open_sqlite_storage(folder.path(), {.idle_open_max = 4, .vfs = {}, .on_notice = {}});
+    const auto storage = *storage::open_sqlite_storage(
+        folder.path(), {.idle_open_max = 4, .vfs = {}, .on_notice = {}});
     ObjectHost host(*storage, clock, {.resident_max = 5});
-    host.add_class("counter",
-                   {{}, [&](ObjectContext& context) { return std::make_unique<Counter>(context, log); }});
+    host.add_class("counter", {{}, [&](ObjectContext& context) {
+                                 return std::make_unique<Counter>(context, log);
+                               }});
     host.start_alarms();
     std::atomic<int> right = 0;
     Log replies;
     for (int i = 0; i < kObjects; ++i) {
       send<Counter, std::int64_t>(
-          host, {"counter", std::to_string(i)}, [](Counter& counter) { return counter.add_behind(1, nullptr); },
+          host, {"counter", std::to_string(i)},
+          [](Counter& counter) { return counter.add_behind(1, nullptr); },
           [&, round](Result<std::int64_t> n) {
             if (n.ok() && *n == round) ++right;
             replies.add("reply");
@@ -799,7 +833,9 @@ TEST(HostOverSqlite, ObjectsKeepTheirCountsAndAlarmsThroughRestarts) {
     }
     replies.wait_for(kObjects);
     EXPECT_EQ(right, kObjects);
-    ASSERT_TRUE(host.ask({"counter", "3"}, message([&](Counter& c) { return c.set_alarm(clock.now()); })).ok());
+    ASSERT_TRUE(
+        host.ask({"counter", "3"}, message([&](Counter& c) { return c.set_alarm(clock.now()); }))
+            .ok());
     while (!(*storage->alarms_until(Time::max(), 1)).empty()) std::this_thread::yield();
   }
   const auto lines = log.lines();

@@ -25,7 +25,8 @@ std::chrono::milliseconds parse_idle_ttl(std::optional<std::string_view> setting
   return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(number, kLongestTtlMs)));
 }
 
-Result<IdleAlarm> touch_idle_alarm(storage::Transaction& transaction, Time now, std::chrono::milliseconds ttl) {
+Result<IdleAlarm> touch_idle_alarm(storage::Transaction& transaction, Time now,
+                                   std::chrono::milliseconds ttl) {
   SW_TRY(const std::optional<Time> armed, transaction.alarm());
   if (ttl.count() == 0) {
     if (armed) SW_CHECK_OK(transaction.set_alarm(std::nullopt));
@@ -38,8 +39,8 @@ Result<IdleAlarm> touch_idle_alarm(storage::Transaction& transaction, Time now, 
   return IdleAlarm{.expires = wanted, .moved = true};
 }
 
-Result<IdleVerdict> check_idle_alarm(storage::Transaction& transaction, Time now, std::chrono::milliseconds ttl,
-                                     Time last_used) {
+Result<IdleVerdict> check_idle_alarm(storage::Transaction& transaction, Time now,
+                                     std::chrono::milliseconds ttl, Time last_used) {
   if (ttl.count() == 0) return IdleVerdict::kDisabled;
   if (last_used <= now - ttl) return IdleVerdict::kDestroy;
   // A time to come is of a clock that was ahead, or of a damaged row.

@@ -50,8 +50,11 @@ class IdleAlarmTest : public testing::Test {
   }
 
   void arm(std::optional<Time> time) {
-    EXPECT_TRUE(
-        object_->transact([&](storage::Transaction& transaction) { return transaction.set_alarm(time); }).ok());
+    EXPECT_TRUE(object_
+                    ->transact([&](storage::Transaction& transaction) {
+                      return transaction.set_alarm(time);
+                    })
+                    .ok());
   }
 
   storage::MemoryDisk disk_{storage::Bodies::kTwice};

@@ -11,7 +11,8 @@
 
 namespace sw::object {
 
-/// No reply leaves an object before the writes that it depends on are durable. Work goes on behind the gate.
+/// No reply leaves an object before the writes that it depends on are durable. Work goes on behind
+/// the gate.
 /// Threads: one at a time (the object's strand).
 class OutputGate {
  public:
@@ -19,8 +20,9 @@ class OutputGate {
   void hold() { ++begun_; }
   void release(Result<void> outcome);
 
-  /// Calls `leave` as soon as every commit begun until now has ended, at once if all have. It gets the gate's
-  /// error if one of them failed: a lost write must not be answered as if it had happened.
+  /// Calls `leave` as soon as every commit begun until now has ended, at once if all have. It gets
+  /// the gate's error if one of them failed: a lost write must not be answered as if it had
+  /// happened.
   void when_open(std::function<void(Result<void>)> leave);
 
   /// The first failure. Never cleared: whatever is in memory now may rest on what was lost.

@@ -10,8 +10,8 @@
 
 namespace sw::object {
 
-/// Threads that run what is posted to the executor. If one of them cannot be started, those before it end and
-/// the constructor throws. (asio::thread_pool waits for them without end.)
+/// Threads that run what is posted to the executor. If one of them cannot be started, those before
+/// it end and the constructor throws. (asio::thread_pool waits for them without end.)
 class WorkerPool {
  public:
   using Executor = boost::asio::io_context::executor_type;

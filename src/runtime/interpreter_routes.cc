@@ -64,7 +64,8 @@ json::object to_json(const ContextInfo& context) {
           {"lastUsed", iso_time(context.last_used_ms)},
           {"executions", context.executions},
           {"resident", context.resident},
-          {"snapshot", context.snapshot ? json::value(runtime::to_json(*context.snapshot)) : json::value()}};
+          {"snapshot",
+           context.snapshot ? json::value(runtime::to_json(*context.snapshot)) : json::value()}};
 }
 
 json::object to_json(const Checkpoint& checkpoint) {
@@ -101,9 +102,9 @@ class Routes {
     const std::string& method = request_.method;
     const std::string_view what = rest.empty() ? std::string_view() : rest[0];
     const bool is_checkpoint = what == "checkpoints" && rest.size() == 2;
-    const bool is_known =
-        rest.empty() || is_checkpoint ||
-        (rest.size() == 1 && (what == "fork" || what == "undo" || what == "restore" || what == "checkpoints"));
+    const bool is_known = rest.empty() || is_checkpoint ||
+                          (rest.size() == 1 && (what == "fork" || what == "undo" ||
+                                                what == "restore" || what == "checkpoints"));
     if (!is_known) return not_found();
     SW_TRY(const ContextInfo context, interpreter_.context(id));
     if (what.empty()) {
@@ -111,7 +112,8 @@ class Routes {
       return method == "DELETE" ? success(interpreter_.remove(id)) : only("GET, DELETE");
     }
     if (is_checkpoint) {
-      return method == "DELETE" ? success(interpreter_.remove_checkpoint(id, rest[1])) : only("DELETE");
+      return method == "DELETE" ? success(interpreter_.remove_checkpoint(id, rest[1]))
+                                : only("DELETE");
     }
     if (what == "checkpoints" && method == "GET") return list_checkpoints(id);
     if (method != "POST") return only(what == "checkpoints" ? "GET, POST" : "POST");
@@ -125,9 +127,11 @@ class Routes {
     const json::value* const id = fields.if_contains("id");
     SW_CHECK_OK(check_context_id(id && id->is_string() ? std::string_view(id->get_string()) : ""));
     SW_TRY(const auto cwd, text_of(fields, "cwd"));
-    SW_TRY(const ContextInfo made, interpreter_.create(id->get_string(), cwd.value_or("/workspace")));
+    SW_TRY(const ContextInfo made,
+           interpreter_.create(id->get_string(), cwd.value_or("/workspace")));
     return json_response(
-        201, json::object{{"id", made.id}, {"cwd", made.cwd}, {"createdAt", iso_time(made.created_ms)}});
+        201,
+        json::object{{"id", made.id}, {"cwd", made.cwd}, {"createdAt", iso_time(made.created_ms)}});
   }
 
   Handled list() {
@@ -175,7 +179,9 @@ class Routes {
   }
 
   Response not_found() const { return not_found_response(now_ms_); }
-  Response only(std::string_view methods) const { return method_not_allowed_response(methods, now_ms_); }
+  Response only(std::string_view methods) const {
+    return method_not_allowed_response(methods, now_ms_);
+  }
 
   Interpreter& interpreter_;
   const Request& request_;

@@ -9,7 +9,8 @@
 
 namespace sw::runtime {
 
-/// An Interpreter over HTTP: docs/protocol.md. The path begins with "/" after the Interpreter's key.
+/// An Interpreter over HTTP: docs/protocol.md. The path begins with "/" after the Interpreter's
+/// key.
 Response serve_interpreter(Interpreter& interpreter, const Request& request, std::int64_t now_ms);
 
 }  // namespace sw::runtime

@@ -24,16 +24,20 @@ constexpr std::size_t kContextIdBytesMax = 128;
 std::string iso_time(std::int64_t ms) {
   const std::int64_t rest = (ms % 1000 + 1000) % 1000;
   const std::int64_t seconds = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds)), rest);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds)),
+                     rest);
 }
 
-Error refusal(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message), 0}; }
+Error refusal(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message), 0};
+}
 
 Result<void> check_context_id(std::string_view id) {
   if (id.empty() || id.size() > kContextIdBytesMax) {
     return refusal("id must be a non-empty string of at most 128 characters");
   }
-  if (id.find('\0') != std::string_view::npos) return refusal("id must not contain a NUL character");
+  if (id.find('\0') != std::string_view::npos)
+    return refusal("id must not contain a NUL character");
   return {};
 }
 
@@ -61,7 +65,8 @@ bool is_figure(std::string_view key) { return key == "maxSize" || key == "actual
 json::value context_value(std::string_view key, const std::string& text) {
   std::uint64_t number = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (is_figure(key) && end.ec == std::errc() && end.ptr == text.data() + text.size()) return number;
+  if (is_figure(key) && end.ec == std::errc() && end.ptr == text.data() + text.size())
+    return number;
   return json::string(to_valid_utf8(text));
 }
 
@@ -85,9 +90,11 @@ Error parse_error(const Response& response) {
   try {
     const json::value value = json::parse(response.body);
     const json::object& object = value.as_object();
-    Error error{.code = find_error_code(json::value_to<std::string>(object.at("code")), response.status),
-                .message = json::value_to<std::string>(object.at("message"))};
-    if (const json::value* context = object.if_contains("context"); context && context->is_object()) {
+    Error error{
+        .code = find_error_code(json::value_to<std::string>(object.at("code")), response.status),
+        .message = json::value_to<std::string>(object.at("message"))};
+    if (const json::value* context = object.if_contains("context");
+        context && context->is_object()) {
       for (const auto& [key, item] : context->as_object()) {
         const bool text = item.is_string();
         error.context.emplace(key, text ? std::string(item.as_string()) : json::serialize(item));
@@ -120,7 +127,8 @@ Result<void> check_code(std::string_view code, std::size_t bytes_max) {
     return refusal("Non-empty code is required");
   }
   if (code.size() <= bytes_max) return {};
-  return Error{ErrorCode::kRequestTooLarge, fmt::format("Code exceeds {} KiB", bytes_max / 1024), 0};
+  return Error{ErrorCode::kRequestTooLarge, fmt::format("Code exceeds {} KiB", bytes_max / 1024),
+               0};
 }
 
 std::string percent_decoded(std::string_view text) {
@@ -143,8 +151,8 @@ std::string percent_decoded(std::string_view text) {
 std::string percent_encoded(std::string_view text) {
   std::string coded;
   for (const char c : text) {
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '.' || c == '_' || c == '~';
+    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
     if (plain) coded += c;
     else coded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }

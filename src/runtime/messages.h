@@ -27,7 +27,8 @@ Response json_response(int status, const boost::json::value& body);
 Error parse_error(const Response& response);
 
 /// The body of a request that must be a JSON object of at most `bytes_max` bytes.
-Result<boost::json::object> read_object(const Request& request, std::size_t bytes_max = kBodyBytesMax);
+Result<boost::json::object> read_object(const Request& request,
+                                        std::size_t bytes_max = kBodyBytesMax);
 
 /// Errors: kInvalidArgument for blank code, kRequestTooLarge for more than `bytes_max`.
 Result<void> check_code(std::string_view code, std::size_t bytes_max = kCodeBytesMax);

@@ -22,7 +22,8 @@ Request request_of(std::string body, Headers headers = {}) {
 std::string refusal(const Request& request, std::size_t bytes_max = kBodyBytesMax) {
   const auto object = read_object(request, bytes_max);
   return object.ok() ? ""
-                     : std::to_string(info_of(object.error().code).http_status) + " " + object.error().message;
+                     : std::to_string(info_of(object.error().code).http_status) + " " +
+                           object.error().message;
 }
 
 TEST(IsoTime, HasMillisecondsAndAZ) {
@@ -81,8 +82,12 @@ TEST(PercentEncoding, GoesBothWays) {
 }
 
 TEST(Snapshots, GoOutAndComeBack) {
-  const SnapshotInfo snapshot{
-      .build = "b", .pages = 1, .bytes = 4096, .stored_bytes = 100, .taken_at_ms = kNow, .stale = true};
+  const SnapshotInfo snapshot{.build = "b",
+                              .pages = 1,
+                              .bytes = 4096,
+                              .stored_bytes = 100,
+                              .taken_at_ms = kNow,
+                              .stale = true};
   const auto back = parse_snapshot(to_json(snapshot));
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json(*back), to_json(snapshot));

@@ -17,7 +17,8 @@ TEST(Profiles, AreFoundByName) {
 TEST(OnError, IsOneOfTwoWords) {
   EXPECT_EQ(parse_on_error("keep"), AfterError::kKeep);
   EXPECT_EQ(parse_on_error("rollback"), AfterError::kRollback);
-  for (const char* other : {"", "Keep", "filesBack", "keep "}) EXPECT_FALSE(parse_on_error(other)) << other;
+  for (const char* other : {"", "Keep", "filesBack", "keep "})
+    EXPECT_FALSE(parse_on_error(other)) << other;
 }
 
 }  // namespace

@@ -20,11 +20,13 @@ Result<Binding> Binding::find(const runtime::Bindings& bindings, std::string_vie
 Result<runtime::WorkerInfo> Binding::probe() const {
   auto info = worker_->info();
   if (!info.ok()) {
-    return runtime::refusal(fmt::format("Binding '{}' is not a sandbox-workers runtime Worker", name_));
+    return runtime::refusal(
+        fmt::format("Binding '{}' is not a sandbox-workers runtime Worker", name_));
   }
   if (info->protocol != runtime::kProtocolVersion) {
-    return runtime::refusal(fmt::format("Binding '{}' speaks interpreter protocol {}; this caller supports {}",
-                                        name_, info->protocol, runtime::kProtocolVersion));
+    return runtime::refusal(
+        fmt::format("Binding '{}' speaks interpreter protocol {}; this caller supports {}", name_,
+                    info->protocol, runtime::kProtocolVersion));
   }
   return info;
 }

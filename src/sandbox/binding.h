@@ -21,8 +21,8 @@ class Binding {
   const std::string& name() const { return name_; }
   runtime::Worker& worker() const { return *worker_; }
 
-  /// Asks the Worker what it is. Errors: kInvalidArgument for what is no runtime Worker, or speaks another
-  /// protocol.
+  /// Asks the Worker what it is. Errors: kInvalidArgument for what is no runtime Worker, or speaks
+  /// another protocol.
   Result<runtime::WorkerInfo> probe() const;
 
   Result<std::unique_ptr<runtime::Interpreter>> interpreter(std::string_view key) const;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A runtime Worker for tests: its Interpreters keep a mirror of the files and count runs, and what a run does is
-// the test's. Threads: any, but the members are for tests that are at rest.
+// A runtime Worker for tests: its Interpreters keep a mirror of the files and count runs, and what
+// a run does is the test's. Threads: any, but the members are for tests that are at rest.
 
 #include <fmt/format.h>
 
@@ -55,7 +55,8 @@ class FakeWorker final : public runtime::Worker {
     if (unreachable) return *unreachable;
     return self;
   }
-  Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override {
+  Result<engine::Outcome> run(const engine::RunRequest& request,
+                              wasi::OutputSink& output) override {
     if (before_run) before_run(request.cancel);
     const std::lock_guard lock(mutex_);
     runs_once.push_back(request);
@@ -114,7 +115,8 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
     if (worker_.after_destroy) worker_.after_destroy();
     return {};
   }
-  Result<runtime::ExecuteResponse> execute(runtime::ExecuteArgs args, const runtime::GetFiles& get_files,
+  Result<runtime::ExecuteResponse> execute(runtime::ExecuteArgs args,
+                                           const runtime::GetFiles& get_files,
                                            wasi::OutputSink& output) override {
     if (worker_.before_run) worker_.before_run(args.cancel);
     const std::lock_guard lock(worker_.mutex_);
@@ -164,7 +166,8 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
     SW_CHECK_OK(known(fmt::format("remove_checkpoint {} {}", id, name), id));
     return {};
   }
-  Result<runtime::ContextInfo> restore_checkpoint(std::string_view id, std::string_view name) override {
+  Result<runtime::ContextInfo> restore_checkpoint(std::string_view id,
+                                                  std::string_view name) override {
     const std::lock_guard lock(worker_.mutex_);
     return known(fmt::format("restore_checkpoint {} {}", id, name), id);
   }
@@ -183,7 +186,9 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
     return info_of(id);
   }
   runtime::ContextInfo info_of(std::string_view id) {
-    return {.id = std::string(id), .cwd = "/workspace", .executions = state().executions[std::string(id)]};
+    return {.id = std::string(id),
+            .cwd = "/workspace",
+            .executions = state().executions[std::string(id)]};
   }
   Result<void> reconcile(const runtime::ExecuteArgs& args, const runtime::GetFiles& get_files) {
     auto missing = state().mirror.apply_sync(args.workspace, {}, 0);
@@ -193,7 +198,8 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
     }
     if (missing.ok() && missing->empty()) return {};
     return Error{ErrorCode::kBadReply,
-                 fmt::format("Sandbox did not provide {} workspace file(s)", missing.ok() ? missing->size() : 0),
+                 fmt::format("Sandbox did not provide {} workspace file(s)",
+                             missing.ok() ? missing->size() : 0),
                  0};
   }
 

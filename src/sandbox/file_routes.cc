@@ -60,10 +60,11 @@ Depth depth_of(bool recursive) { return recursive ? Depth::kAll : Depth::kOne; }
 using FileAnswer = Result<json::object>;
 
 FileAnswer read(Sandbox& sandbox, const FileRequest& request) {
-  SW_TRY(const FileText text,
-         sandbox.with_files(FileUse::kLook, "file.read", request.path, [&](Workspace& files, std::uint64_t) {
-           return files.read(request.path, request.encoding);
-         }));
+  SW_TRY(const FileText text, sandbox.with_files(FileUse::kLook, "file.read", request.path,
+                                                 [&](Workspace& files, std::uint64_t) {
+                                                   return files.read(request.path,
+                                                                     request.encoding);
+                                                 }));
   const std::string path = normalized(request.path);
   return json::object{{"path", path},
                       {"content", text.content},
@@ -74,17 +75,18 @@ FileAnswer read(Sandbox& sandbox, const FileRequest& request) {
 }
 
 FileAnswer write(Sandbox& sandbox, const FileRequest& request) {
-  SW_CHECK_OK(sandbox.with_files(FileUse::kChange, "file.write", request.path,
-                                 [&](Workspace& files, std::uint64_t now_ns) {
-                                   return files.write(request.path, request.content, request.encoding, now_ns);
-                                 }));
+  SW_CHECK_OK(sandbox.with_files(
+      FileUse::kChange, "file.write", request.path, [&](Workspace& files, std::uint64_t now_ns) {
+        return files.write(request.path, request.content, request.encoding, now_ns);
+      }));
   return json::object{{"path", normalized(request.path)}};
 }
 
 FileAnswer make_directory(Sandbox& sandbox, const FileRequest& request) {
   SW_CHECK_OK(sandbox.with_files(FileUse::kChange, "directory.create", request.path,
                                  [&](Workspace& files, std::uint64_t now_ns) {
-                                   return files.make_directory(request.path, depth_of(request.recursive), now_ns);
+                                   return files.make_directory(request.path,
+                                                               depth_of(request.recursive), now_ns);
                                  }));
   return json::object{{"path", normalized(request.path)}, {"recursive", request.recursive}};
 }
@@ -99,17 +101,20 @@ FileAnswer remove(Sandbox& sandbox, const FileRequest& request) {
 }
 
 FileAnswer rename_as(std::string_view operation, Sandbox& sandbox, const FileRequest& request) {
-  SW_CHECK_OK(
-      sandbox.with_files(FileUse::kChange, operation, request.path, [&](Workspace& files, std::uint64_t now_ns) {
-        return files.rename(request.path, request.new_path, now_ns);
-      }));
-  return json::object{{"path", normalized(request.path)}, {"newPath", normalized(request.new_path)}};
+  SW_CHECK_OK(sandbox.with_files(FileUse::kChange, operation, request.path,
+                                 [&](Workspace& files, std::uint64_t now_ns) {
+                                   return files.rename(request.path, request.new_path, now_ns);
+                                 }));
+  return json::object{{"path", normalized(request.path)},
+                      {"newPath", normalized(request.new_path)}};
 }
 
 FileAnswer rename(Sandbox& sandbox, const FileRequest& request) {
   return rename_as("file.rename", sandbox, request);
 }
-FileAnswer move(Sandbox& sandbox, const FileRequest& request) { return rename_as("file.move", sandbox, request); }
+FileAnswer move(Sandbox& sandbox, const FileRequest& request) {
+  return rename_as("file.move", sandbox, request);
+}
 
 FileAnswer exists(Sandbox& sandbox, const FileRequest& request) {
   SW_TRY(const bool there, sandbox.with_files(FileUse::kLook, "file.stat", request.path,
@@ -124,7 +129,8 @@ bool is_hidden(std::string_view relative) {
   return relative.starts_with('.') || relative.find("/.") != std::string_view::npos;
 }
 
-json::object file_info(const WorkspaceEntry& entry, std::string_view relative, std::int64_t created_ms) {
+json::object file_info(const WorkspaceEntry& entry, std::string_view relative,
+                       std::int64_t created_ms) {
   const bool folder = entry.type == wasi::FileType::kDirectory;
   const bool link = entry.type == wasi::FileType::kSymbolicLink;
   const std::string_view name = std::string_view(entry.path).substr(entry.path.rfind('/') + 1);
@@ -144,15 +150,17 @@ json::object file_info(const WorkspaceEntry& entry, std::string_view relative, s
 
 FileAnswer list(Sandbox& sandbox, const FileRequest& request) {
   using Entries = std::vector<WorkspaceEntry>;
-  SW_TRY(const Entries entries,
-         sandbox.with_files(FileUse::kLook, "directory.list", request.path, [&](Workspace& files, std::uint64_t) {
-           return files.list(request.path, depth_of(request.recursive));
-         }));
+  SW_TRY(const Entries entries, sandbox.with_files(FileUse::kLook, "directory.list", request.path,
+                                                   [&](Workspace& files, std::uint64_t) {
+                                                     return files.list(request.path,
+                                                                       depth_of(request.recursive));
+                                                   }));
   const std::string folder = normalized(request.path);
   json::array listed;
   for (const WorkspaceEntry& entry : entries) {
     const std::string_view relative = std::string_view(entry.path).substr(folder.size() + 1);
-    if (request.hidden || !is_hidden(relative)) listed.push_back(file_info(entry, relative, sandbox.created_ms()));
+    if (request.hidden || !is_hidden(relative))
+      listed.push_back(file_info(entry, relative, sandbox.created_ms()));
   }
   const std::size_t count = listed.size();
   return json::object{{"path", folder}, {"files", std::move(listed)}, {"count", count}};
@@ -164,26 +172,31 @@ struct FileRoute {
   bool needs_new_path = false;
 };
 
-constexpr std::array kFileRoutes = {
-    FileRoute{"read", read},     FileRoute{"write", write},         FileRoute{"mkdir", make_directory},
-    FileRoute{"delete", remove}, FileRoute{"rename", rename, true}, FileRoute{"move", move, true},
-    FileRoute{"list", list},     FileRoute{"exists", exists}};
+constexpr std::array kFileRoutes = {FileRoute{"read", read},
+                                    FileRoute{"write", write},
+                                    FileRoute{"mkdir", make_directory},
+                                    FileRoute{"delete", remove},
+                                    FileRoute{"rename", rename, true},
+                                    FileRoute{"move", move, true},
+                                    FileRoute{"list", list},
+                                    FileRoute{"exists", exists}};
 
 struct MimeType {
   std::string_view ending;
   std::string_view type;
 };
 
-constexpr std::array kMimeTypes = {MimeType{".json", "application/json"}, MimeType{".js", "text/javascript"},
-                                   MimeType{".mjs", "text/javascript"},   MimeType{".py", "text/x-python"},
-                                   MimeType{".pl", "text/x-perl"},        MimeType{".rb", "text/x-ruby"},
-                                   MimeType{".txt", "text/plain"},        MimeType{".md", "text/markdown"},
-                                   MimeType{".html", "text/html"},        MimeType{".css", "text/css"},
-                                   MimeType{".csv", "text/csv"},          MimeType{".png", "image/png"},
-                                   MimeType{".jpg", "image/jpeg"},        MimeType{".jpeg", "image/jpeg"},
-                                   MimeType{".gif", "image/gif"},         MimeType{".svg", "image/svg+xml"},
-                                   MimeType{".pdf", "application/pdf"},   MimeType{".wasm", "application/wasm"},
-                                   MimeType{".zip", "application/zip"},   MimeType{".gz", "application/gzip"}};
+constexpr std::array kMimeTypes = {
+    MimeType{".json", "application/json"}, MimeType{".js", "text/javascript"},
+    MimeType{".mjs", "text/javascript"},   MimeType{".py", "text/x-python"},
+    MimeType{".pl", "text/x-perl"},        MimeType{".rb", "text/x-ruby"},
+    MimeType{".txt", "text/plain"},        MimeType{".md", "text/markdown"},
+    MimeType{".html", "text/html"},        MimeType{".css", "text/css"},
+    MimeType{".csv", "text/csv"},          MimeType{".png", "image/png"},
+    MimeType{".jpg", "image/jpeg"},        MimeType{".jpeg", "image/jpeg"},
+    MimeType{".gif", "image/gif"},         MimeType{".svg", "image/svg+xml"},
+    MimeType{".pdf", "application/pdf"},   MimeType{".wasm", "application/wasm"},
+    MimeType{".zip", "application/zip"},   MimeType{".gz", "application/gzip"}};
 
 }  // namespace
 
@@ -191,8 +204,9 @@ std::string_view mime_type(std::string_view path, bool is_binary) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) {
     std::string ending(name.substr(dot));
-    std::ranges::transform(ending, ending.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    std::ranges::transform(ending, ending.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
     const auto found = std::ranges::find(kMimeTypes, ending, &MimeType::ending);
     if (found != kMimeTypes.end()) return found->type;
   }
@@ -211,7 +225,8 @@ Result<json::object> file_operation(Sandbox& sandbox, const json::object& object
     return runtime::refusal(fmt::format("newPath is required for {}", op));
   if (object.contains("encoding")) {
     const std::string encoding = text_of(object, "encoding");
-    if (encoding != "utf-8" && encoding != "base64") return runtime::refusal("encoding must be utf-8 or base64");
+    if (encoding != "utf-8" && encoding != "base64")
+      return runtime::refusal("encoding must be utf-8 or base64");
     if (encoding == "base64") request.encoding = FileEncoding::kBase64;
   }
   if (op == "write") request.content = content_of(object);

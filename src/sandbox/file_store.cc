@@ -51,18 +51,23 @@ Result<Row> decode(std::string_view path, BytesView bytes) {
 }
 
 /// Reads a content and checks that it is the one its name promises.
-Result<wasi::SharedBytes> read_content(storage::Reader& reader, std::string_view path, const std::string& digest) {
+Result<wasi::SharedBytes> read_content(storage::Reader& reader, std::string_view path,
+                                       const std::string& digest) {
   SW_TRY(auto bytes, reader.get(kContentsTable, digest));
-  if (!bytes) return Error{ErrorCode::kCorrupt, fmt::format("the content of /workspace/{} is missing", path), 0};
+  if (!bytes)
+    return Error{ErrorCode::kCorrupt, fmt::format("the content of /workspace/{} is missing", path),
+                 0};
   if (sha256_hex(*bytes) != digest) {
-    return Error{ErrorCode::kCorrupt, fmt::format("the content of /workspace/{} is damaged", path), 0};
+    return Error{ErrorCode::kCorrupt, fmt::format("the content of /workspace/{} is damaged", path),
+                 0};
   }
   return wasi::SharedBytes::own(*std::move(bytes));
 }
 
 bool same(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b) {
   return a.type == b.type && a.target == b.target && a.times.modified == b.times.modified &&
-         a.bytes.bytes.data() == b.bytes.bytes.data() && a.bytes.bytes.size() == b.bytes.bytes.size();
+         a.bytes.bytes.data() == b.bytes.bytes.data() &&
+         a.bytes.bytes.size() == b.bytes.bytes.size();
 }
 
 }  // namespace
@@ -95,7 +100,8 @@ Result<FileStore> FileStore::load(storage::ObjectStorage& storage, const wasi::T
                        });
   }));
   if (const auto failed = state.restore(*store.tree_, now_ns); failed != wasi::Errno::kSuccess) {
-    return Error{ErrorCode::kCorrupt, fmt::format("loading the files: {}", wasi::errno_text(failed)), 0};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("loading the files: {}", wasi::errno_text(failed)), 0};
   }
   store.tree_->set_limits(limits);
   store.stored_ = wasi::TreeState::of(*store.tree_);
@@ -115,7 +121,10 @@ FileStore::Changes FileStore::changes() const {
   for (const auto& [path, entry] : now) {
     const auto before = stored_.entries().find(path);
     if (before != stored_.entries().end() && same(before->second, entry)) continue;
-    Row row{.type = entry.type, .digest = {}, .target = entry.target, .modified_ns = entry.times.modified};
+    Row row{.type = entry.type,
+            .digest = {},
+            .target = entry.target,
+            .modified_ns = entry.times.modified};
     changes.digests_.erase(path);
     if (entry.type == wasi::FileType::kRegularFile) {
       row.digest = sha256_hex(entry.bytes.bytes);
@@ -141,7 +150,8 @@ Result<void> FileStore::Changes::write(storage::Transaction& transaction) const 
   for (const auto& [digest, bytes] : new_contents_) {
     SW_CHECK_OK(transaction.put(kContentsTable, digest, bytes.bytes));
   }
-  for (const std::string& digest : old_contents_) SW_CHECK_OK(transaction.erase(kContentsTable, digest));
+  for (const std::string& digest : old_contents_)
+    SW_CHECK_OK(transaction.erase(kContentsTable, digest));
   return {};
 }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The files of a sandbox in its storage: an entry per path, and contents by their SHA-256, each once.
+// The files of a sandbox in its storage: an entry per path, and contents by their SHA-256, each
+// once.
 // Format: docs/formats/files.md.
 
 #include <cstdint>

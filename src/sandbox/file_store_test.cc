@@ -38,11 +38,12 @@ struct FileStoreTest : ::testing::Test {
     EXPECT_TRUE(object
                     ->read([&](storage::Reader& reader) {
                       count = 0;
-                      return reader.scan_keys({.table = table, .from = {}, .to = {}}, storage::Order::kAscending,
-                                              [&](std::string_view, std::size_t) -> Result<storage::Scan> {
-                                                ++count;
-                                                return storage::Scan::kContinue;
-                                              });
+                      return reader.scan_keys(
+                          {.table = table, .from = {}, .to = {}}, storage::Order::kAscending,
+                          [&](std::string_view, std::size_t) -> Result<storage::Scan> {
+                            ++count;
+                            return storage::Scan::kContinue;
+                          });
                     })
                     .ok());
     return count;
@@ -89,11 +90,12 @@ TEST_F(FileStoreTest, ADamagedContentIsNamed) {
   std::string digest;
   ASSERT_TRUE(object
                   ->transact([&](storage::Transaction& t) -> Result<void> {
-                    SW_CHECK_OK(t.scan_keys({.table = 0x21, .from = {}, .to = {}}, storage::Order::kAscending,
-                                            [&](std::string_view key, std::size_t) -> Result<storage::Scan> {
-                                              digest = key;
-                                              return storage::Scan::kStop;
-                                            }));
+                    SW_CHECK_OK(t.scan_keys(
+                        {.table = 0x21, .from = {}, .to = {}}, storage::Order::kAscending,
+                        [&](std::string_view key, std::size_t) -> Result<storage::Scan> {
+                          digest = key;
+                          return storage::Scan::kStop;
+                        }));
                     return t.put(0x21, digest, as_bytes("bad!"));
                   })
                   .ok());

@@ -25,7 +25,8 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 Error invalid_id(std::string_view id, std::string_view rule) {
-  return Error{ErrorCode::kInvalidArgument, fmt::format("Invalid sandbox id \"{}\": {}", id, rule), 0};
+  return Error{ErrorCode::kInvalidArgument, fmt::format("Invalid sandbox id \"{}\": {}", id, rule),
+               0};
 }
 
 }  // namespace
@@ -36,8 +37,10 @@ Result<void> check_sandbox_id(std::string_view id) {
   if (!fine || id.empty() || id.size() > kIdBytesMax) {
     return invalid_id(id, "must be 1 to 63 letters, digits, dots, underscores or hyphens");
   }
-  if (id.front() == '-' || id.back() == '-') return invalid_id(id, "cannot start or end with a hyphen");
-  if (std::ranges::any_of(kReserved, [&](std::string_view name) { return boost::algorithm::iequals(id, name); })) {
+  if (id.front() == '-' || id.back() == '-')
+    return invalid_id(id, "cannot start or end with a hyphen");
+  if (std::ranges::any_of(
+          kReserved, [&](std::string_view name) { return boost::algorithm::iequals(id, name); })) {
     return invalid_id(id, fmt::format("'{}' is a reserved name", id));
   }
   return {};
@@ -48,7 +51,9 @@ Result<storage::ObjectName> object_name(std::string_view id) {
   return storage::ObjectName{.class_name = "sandbox", .id = std::string(id)};
 }
 
-std::string new_interpreter_key() { return Sha256().field(new_context_id()).field(new_context_id()).hex(); }
+std::string new_interpreter_key() {
+  return Sha256().field(new_context_id()).field(new_context_id()).hex();
+}
 
 std::string old_interpreter_key(const storage::ObjectName& name) {
   return Sha256().field("interpreters of").field(name.class_name).field(name.id).hex();

@@ -12,15 +12,15 @@
 
 namespace sw::sandbox {
 
-/// Errors: kInvalidArgument saying the rule: 1 to 63 of A-Z a-z 0-9 . _ -, no hyphen at either end, none of the
-/// reserved names.
+/// Errors: kInvalidArgument saying the rule: 1 to 63 of A-Z a-z 0-9 . _ -, no hyphen at either end,
+/// none of the reserved names.
 Result<void> check_sandbox_id(std::string_view id);
 
 /// The storage's object for a sandbox. Errors: those of check_sandbox_id.
 Result<storage::ObjectName> object_name(std::string_view id);
 
-/// What a new sandbox's Interpreters are called, whatever their language: 64 random hexadecimal digits, so that
-/// two callers of a Worker never meet, and nobody finds a sandbox by its id.
+/// What a new sandbox's Interpreters are called, whatever their language: 64 random hexadecimal
+/// digits, so that two callers of a Worker never meet, and nobody finds a sandbox by its id.
 std::string new_interpreter_key();
 /// What they were called before sandboxes kept a key: a hash of the sandbox's name.
 std::string old_interpreter_key(const storage::ObjectName& name);

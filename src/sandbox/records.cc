@@ -25,7 +25,8 @@ json::object to_json(const Env& env) {
 
 Env env_of(const json::value& value) {
   Env env;
-  for (const auto& [name, text] : value.as_object()) env.emplace(name, json::value_to<std::string>(text));
+  for (const auto& [name, text] : value.as_object())
+    env.emplace(name, json::value_to<std::string>(text));
   return env;
 }
 
@@ -85,17 +86,21 @@ Bytes encode(const ContextRecord& record) {
                          {"createdAt", record.created_ms},
                          {"lastUsed", record.last_used_ms},
                          {"executions", record.executions}};
-  if (record.interpreter_executions) object["interpreterExecutions"] = *record.interpreter_executions;
+  if (record.interpreter_executions)
+    object["interpreterExecutions"] = *record.interpreter_executions;
   if (record.snapshot) object["snapshot"] = runtime::to_json(*record.snapshot);
   return encoded(object);
 }
 
 Result<ContextRecord> decode_context_record(std::string_view id, BytesView bytes) {
   // It goes into answers, which are JSON.
-  if (first_invalid_utf8(id)) return Error{ErrorCode::kCorrupt, "the id of a context is damaged", 0};
+  if (first_invalid_utf8(id))
+    return Error{ErrorCode::kCorrupt, "the id of a context is damaged", 0};
   return decoded<ContextRecord>(
       fmt::format("the record of the context '{}'", id), bytes, [&](const json::object& object) {
-        const auto text = [&](const char* key) { return json::value_to<std::string>(object.at(key)); };
+        const auto text = [&](const char* key) {
+          return json::value_to<std::string>(object.at(key));
+        };
         ContextRecord record{.id = std::string(id),
                              .number = object.at("number").to_number<std::uint64_t>(),
                              .binding = text("binding"),

@@ -35,14 +35,16 @@ json::object context_details(const ContextRecord& record) {
   json::object object = context_object(record);
   object["engine"] = record.engine;
   object["executions"] = record.executions;
-  object["snapshot"] = record.snapshot ? json::value(runtime::to_json(*record.snapshot)) : json::value(nullptr);
+  object["snapshot"] =
+      record.snapshot ? json::value(runtime::to_json(*record.snapshot)) : json::value(nullptr);
   return object;
 }
 
 json::object success() { return {{"success", true}}; }
 
 /// A string that is not empty; `message` refuses anything else.
-Result<std::string> required_text(const json::object& object, std::string_view key, const char* message) {
+Result<std::string> required_text(const json::object& object, std::string_view key,
+                                  const char* message) {
   const json::value* const value = object.if_contains(key);
   if (!value || !value->is_string() || value->as_string().empty()) return runtime::refusal(message);
   return std::string(value->as_string());
@@ -75,7 +77,8 @@ Result<EnvChanges> env_field(const json::object& object, bool null_allowed) {
 /// A name that `find` knows, or nothing at all.
 template <class T>
 Result<std::optional<T>> named_choice(const json::object& object, std::string_view key,
-                                      std::optional<T> (*find)(std::string_view), const char* message) {
+                                      std::optional<T> (*find)(std::string_view),
+                                      const char* message) {
   const json::value* const value = object.if_contains(key);
   if (!value) return std::optional<T>();
   std::optional<T> found;
@@ -89,11 +92,13 @@ Result<std::optional<T>> named_choice(const json::object& object, std::string_vi
 /// What came, taken apart.
 class Routes {
  public:
-  Routes(Sandbox& sandbox, const runtime::Request& request) : sandbox_(sandbox), request_(request) {}
+  Routes(Sandbox& sandbox, const runtime::Request& request)
+      : sandbox_(sandbox), request_(request) {}
 
   runtime::Response answer() {
     auto response = dispatch();
-    return response.ok() ? *std::move(response) : runtime::error_response(response.error(), sandbox_.now_ms());
+    return response.ok() ? *std::move(response)
+                         : runtime::error_response(response.error(), sandbox_.now_ms());
   }
 
  private:
@@ -101,7 +106,8 @@ class Routes {
 
   Handled dispatch() {
     const auto id = runtime::find_header(request_.headers, "x-sandbox-id").value_or("");
-    if (const auto checked = check_sandbox_id(id); !checked.ok()) return runtime::refusal(checked.error().message);
+    if (const auto checked = check_sandbox_id(id); !checked.ok())
+      return runtime::refusal(checked.error().message);
     if (is("DELETE", "/")) return destroy();
     SW_CHECK_OK(sandbox_.load());
     if (is("GET", "/")) return info();
@@ -111,7 +117,8 @@ class Routes {
     if (is("POST", "/env")) return set_env();
     if (is("POST", "/files")) return files();
     constexpr std::string_view kContexts = "/contexts/";
-    if (request_.path.starts_with(kContexts)) return of_context(request_.path.substr(kContexts.size()));
+    if (request_.path.starts_with(kContexts))
+      return of_context(request_.path.substr(kContexts.size()));
     return not_found();
   }
 
@@ -121,7 +128,8 @@ class Routes {
     const std::string_view what = slash == std::string_view::npos ? "" : rest.substr(slash + 1);
     const std::string& method = request_.method;
     if (id.empty()) return not_found();
-    if (method == "DELETE" && slash == std::string_view::npos) return done(sandbox_.delete_context(id));
+    if (method == "DELETE" && slash == std::string_view::npos)
+      return done(sandbox_.delete_context(id));
     if (method == "POST" && what == "fork") return fork(id);
     if (method == "POST" && what == "undo") return undo(id);
     if (method == "POST" && what == "restore") return named(id, &Sandbox::restore_checkpoint);
@@ -131,7 +139,8 @@ class Routes {
     }
     constexpr std::string_view kOne = "checkpoints/";
     if (method == "DELETE" && what.starts_with(kOne) && what.size() > kOne.size()) {
-      return done(sandbox_.remove_checkpoint(id, runtime::percent_decoded(what.substr(kOne.size()))));
+      return done(
+          sandbox_.remove_checkpoint(id, runtime::percent_decoded(what.substr(kOne.size()))));
     }
     return not_found();
   }
@@ -160,22 +169,23 @@ class Routes {
     json::object env;
     for (const auto& [name, value] : info.record.env) env[name] = value;
     return runtime::json_response(
-        200,
-        json::object{{"id", info.id},
-                     {"createdAt", runtime::iso_time(info.record.created_ms)},
-                     {"lastUsed", runtime::iso_time(info.record.last_used_ms)},
-                     {"envVars", std::move(env)},
-                     {"contexts", std::move(contexts)},
-                     {"workspace", {{"files", info.files}, {"bytes", info.bytes}}},
-                     {"fileApi", info.file_api},
-                     {"expiresAt", info.expires_at_ms ? json::value(*info.expires_at_ms) : json::value(nullptr)}});
+        200, json::object{{"id", info.id},
+                          {"createdAt", runtime::iso_time(info.record.created_ms)},
+                          {"lastUsed", runtime::iso_time(info.record.last_used_ms)},
+                          {"envVars", std::move(env)},
+                          {"contexts", std::move(contexts)},
+                          {"workspace", {{"files", info.files}, {"bytes", info.bytes}}},
+                          {"fileApi", info.file_api},
+                          {"expiresAt", info.expires_at_ms ? json::value(*info.expires_at_ms)
+                                                           : json::value(nullptr)}});
   }
 
   Handled create_context() {
     SW_TRY(const json::object object, body());
     NewContext wanted;
     SW_TRY(wanted.binding, required_text(object, "binding", "binding is required"));
-    SW_TRY(wanted.id, optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
+    SW_TRY(wanted.id,
+           optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
     if (wanted.id) SW_CHECK_OK(runtime::check_context_id(*wanted.id));
     SW_TRY(const auto cwd, optional_text(object, "cwd", "cwd must be a non-empty string"));
     if (cwd) {
@@ -198,19 +208,21 @@ class Routes {
 
   Handled execute() {
     SW_TRY(const json::object object, body());
-    if (object.contains("cwd")) return runtime::refusal("cwd is a context property; pass it to createCodeContext");
+    if (object.contains("cwd"))
+      return runtime::refusal("cwd is a context property; pass it to createCodeContext");
     Cell cell;
     if (const json::value* code = object.if_contains("code"); code && code->is_string()) {
       cell.code = std::string(code->as_string());
     }
     SW_CHECK_OK(runtime::check_code(cell.code, sandbox_.options_.code_bytes_max));
     SW_TRY(cell.env, env_field(object, true));
-    SW_TRY(cell.context_id, optional_text(object, "contextId", "contextId must be a non-empty string"));
+    SW_TRY(cell.context_id,
+           optional_text(object, "contextId", "contextId must be a non-empty string"));
     SW_TRY(cell.binding, optional_text(object, "binding", "binding must be a non-empty string"));
-    SW_TRY(cell.profile,
-           named_choice(object, "profile", &runtime::find_profile, "profile must be 'standard' or 'compat'"));
-    SW_TRY(cell.on_error,
-           named_choice(object, "onError", &runtime::parse_on_error, "onError must be 'keep' or 'rollback'"));
+    SW_TRY(cell.profile, named_choice(object, "profile", &runtime::find_profile,
+                                      "profile must be 'standard' or 'compat'"));
+    SW_TRY(cell.on_error, named_choice(object, "onError", &runtime::parse_on_error,
+                                       "onError must be 'keep' or 'rollback'"));
     cell.limits = sandbox_.options_.run_limits;
     cell.cancel = request_.cancel;
     wasi::BufferSink output;
@@ -238,7 +250,8 @@ class Routes {
                                      .expires_at_ms = ran.expires_at_ms};
       if (response.snapshot_ms) report->saved_bytes = response.snapshot_bytes_written;
     }
-    return engine::execution_result_json(info, request, response.outcome, output.out, output.err, report);
+    return engine::execution_result_json(info, request, response.outcome, output.out, output.err,
+                                         report);
   }
 
   Handled set_env() {
@@ -286,9 +299,11 @@ class Routes {
     return runtime::json_response(200, json::object{{"checkpoints", std::move(list)}});
   }
 
-  Handled named(const std::string& id, Result<void> (Sandbox::*act)(std::string_view, std::string_view)) {
+  Handled named(const std::string& id,
+                Result<void> (Sandbox::*act)(std::string_view, std::string_view)) {
     SW_TRY(const json::object object, body());
-    SW_TRY(const std::string name, required_text(object, "name", "name must be a non-empty string"));
+    SW_TRY(const std::string name,
+           required_text(object, "name", "name must be a non-empty string"));
     return done((sandbox_.*act)(id, name));
   }
 
@@ -301,6 +316,8 @@ class Routes {
   const runtime::Request& request_;
 };
 
-runtime::Response Sandbox::fetch(const runtime::Request& request) { return Routes(*this, request).answer(); }
+runtime::Response Sandbox::fetch(const runtime::Request& request) {
+  return Routes(*this, request).answer();
+}
 
 }  // namespace sw::sandbox

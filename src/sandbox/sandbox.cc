@@ -20,7 +20,8 @@ constexpr storage::TableId kContextsTable = 0x02;
 constexpr std::string_view kRecordKey = "sandbox";
 constexpr std::string_view kInterpretersKey = "interpreters";
 
-// Before version 1 a sandbox held the memory of its contexts itself, three tables for each language.
+// Before version 1 a sandbox held the memory of its contexts itself, three tables for each
+// language.
 constexpr std::string_view kOldLanguagesKey = "languages";
 constexpr storage::TableId kOldFirstTable = 0x30;
 constexpr storage::TableId kOldTables = 48;
@@ -33,9 +34,11 @@ Result<void> drop_embedded_contexts(storage::Transaction& transaction) {
   return {};
 }
 
-/// Has an Interpreter make a context. A name that the caller chose may have been left behind there when we were
-/// interrupted before keeping it, or when the Interpreter could not be reached to delete it.
-Result<runtime::ContextInfo> make_anew(runtime::Interpreter& interpreter, std::string_view id, bool chosen,
+/// Has an Interpreter make a context. A name that the caller chose may have been left behind there
+/// when we were interrupted before keeping it, or when the Interpreter could not be reached to
+/// delete it.
+Result<runtime::ContextInfo> make_anew(runtime::Interpreter& interpreter, std::string_view id,
+                                       bool chosen,
                                        const std::function<Result<runtime::ContextInfo>()>& make) {
   auto made = make();
   if (made.ok() || !chosen || info_of(made.error().code).http_status >= 500) return made;
@@ -47,8 +50,8 @@ Result<runtime::ContextInfo> make_anew(runtime::Interpreter& interpreter, std::s
 
 storage::Schema Sandbox::schema() { return {.steps = {drop_embedded_contexts}}; }
 
-Sandbox::Sandbox(storage::ObjectStorage& storage, const runtime::Bindings& bindings, object::Clock& clock,
-                 const SandboxOptions& options)
+Sandbox::Sandbox(storage::ObjectStorage& storage, const runtime::Bindings& bindings,
+                 object::Clock& clock, const SandboxOptions& options)
     : storage_(storage), bindings_(bindings), clock_(clock), options_(options) {}
 
 std::int64_t Sandbox::now_ms() const { return clock_.now().time_since_epoch().count(); }
@@ -60,7 +63,8 @@ std::uint64_t Sandbox::now_ns() const { return static_cast<std::uint64_t>(now_ms
 Result<std::optional<std::string>> Sandbox::stored_key(storage::Reader& reader) const {
   SW_TRY(const auto bytes, reader.get(kMetaTable, kInterpretersKey));
   if (!bytes) return std::optional<std::string>();
-  if (runtime::is_interpreter_key(as_text(*bytes))) return std::optional<std::string>(as_text(*bytes));
+  if (runtime::is_interpreter_key(as_text(*bytes)))
+    return std::optional<std::string>(as_text(*bytes));
   return Error{ErrorCode::kCorrupt, "the key of the sandbox's interpreters is damaged", 0};
 }
 
@@ -103,14 +107,16 @@ Result<void> Sandbox::store(const Step& step) {
   auto stored = storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
     bool write_record = step.record;
     if (step.used) {
-      SW_TRY(const object::IdleAlarm alarm, object::touch_idle_alarm(transaction, now, options_.idle_ttl));
+      SW_TRY(const object::IdleAlarm alarm,
+             object::touch_idle_alarm(transaction, now, options_.idle_ttl));
       expires = alarm.expires;
       if (alarm.moved) record.last_used_ms = now.time_since_epoch().count();
       write_record = write_record || alarm.moved;
     }
     if (write_record) SW_CHECK_OK(transaction.put(kMetaTable, kRecordKey, encode(record)));
     if (step.key) SW_CHECK_OK(transaction.put(kMetaTable, kInterpretersKey, as_bytes(key_)));
-    if (step.context) SW_CHECK_OK(transaction.put(kContextsTable, step.context->id, encode(*step.context)));
+    if (step.context)
+      SW_CHECK_OK(transaction.put(kContextsTable, step.context->id, encode(*step.context)));
     if (step.erased) SW_CHECK_OK(transaction.erase(kContextsTable, *step.erased));
     return changes.write(transaction);
   });
@@ -156,8 +162,9 @@ Result<Workspace*> Sandbox::usable_files() {
 std::vector<ContextRecord> Sandbox::by_age() const {
   std::vector<ContextRecord> records;
   for (const auto& [id, record] : contexts_) records.push_back(record);
-  std::ranges::sort(records, {},
-                    [](const ContextRecord& record) { return std::pair(record.created_ms, record.number); });
+  std::ranges::sort(records, {}, [](const ContextRecord& record) {
+    return std::pair(record.created_ms, record.number);
+  });
   return records;
 }
 
@@ -188,7 +195,8 @@ Result<ContextRecord> Sandbox::context(std::string_view id) {
 
 Result<void> Sandbox::room_for_context() {
   if (contexts_.size() < options_.contexts_max) return {};
-  return runtime::refusal(fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
+  return runtime::refusal(
+      fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
 }
 
 Result<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
@@ -204,8 +212,8 @@ Result<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
   SW_TRY(const Binding binding, Binding::find(bindings_, wanted.binding));
   SW_TRY(const runtime::WorkerInfo info, binding.probe());
   if (!info.contexts) {
-    return runtime::refusal(
-        fmt::format("Code contexts are not supported by binding '{}' ({})", binding.name(), info.language));
+    return runtime::refusal(fmt::format("Code contexts are not supported by binding '{}' ({})",
+                                        binding.name(), info.language));
   }
   NewContext normalized = wanted;
   normalized.cwd = *cwd;
@@ -216,7 +224,8 @@ Result<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
 ContextRecord Sandbox::new_record(std::string id) {
   ContextRecord record;
   record.id = std::move(id);
-  for (const auto& [other, known] : contexts_) record.number = std::max(record.number, known.number + 1);
+  for (const auto& [other, known] : contexts_)
+    record.number = std::max(record.number, known.number + 1);
   record.created_ms = record.last_used_ms = now_ms();
   return record;
 }
@@ -225,8 +234,9 @@ Result<ContextRecord*> Sandbox::create(const Binding& binding, const runtime::Wo
                                        const NewContext& wanted) {
   ContextRecord record = new_record(wanted.id.value_or(new_context_id()));
   SW_TRY(const auto interpreter, binding.interpreter(key_));
-  SW_CHECK_OK(binding.answer(make_anew(*interpreter, record.id, wanted.id.has_value(),
-                                       [&] { return interpreter->create(record.id, wanted.cwd); })));
+  SW_CHECK_OK(binding.answer(make_anew(*interpreter, record.id, wanted.id.has_value(), [&] {
+    return interpreter->create(record.id, wanted.cwd);
+  })));
   record.binding = binding.name();
   record.language = info.language;
   record.engine = info.engine;
@@ -245,7 +255,8 @@ Result<void> Sandbox::delete_context(std::string_view id) {
   SW_TRY(const ContextRecord* const context, find(id));
   const std::string name = context->id;
   // Best effort: what cannot be reached now expires on its own.
-  (void)ask<void>(*context, [&](runtime::Interpreter& interpreter) { return interpreter.remove(name); });
+  (void)ask<void>(*context,
+                  [&](runtime::Interpreter& interpreter) { return interpreter.remove(name); });
   SW_CHECK_OK(store({.erased = name, .used = true}));
   contexts_.erase(name);
   return {};
@@ -280,8 +291,8 @@ Result<Ran> Sandbox::execute(const Cell& cell, wasi::OutputSink& output) {
   return run_in(*context, cell, output);
 }
 
-Result<Ran> Sandbox::run_once(const Binding& binding, const runtime::WorkerInfo& info, const Cell& cell,
-                              wasi::OutputSink& output) {
+Result<Ran> Sandbox::run_once(const Binding& binding, const runtime::WorkerInfo& info,
+                              const Cell& cell, wasi::OutputSink& output) {
   engine::RunRequest request;
   request.code = cell.code;
   request.alias = cell.alias;
@@ -293,7 +304,11 @@ Result<Ran> Sandbox::run_once(const Binding& binding, const runtime::WorkerInfo&
   request.limits = cell.limits;
   request.cancel = cell.cancel;
   SW_CHECK_OK(engine::validate(request));
-  Ran ran{.language = info.language, .engine = info.engine, .response = {}, .context = {}, .expires_at_ms = {}};
+  Ran ran{.language = info.language,
+          .engine = info.engine,
+          .response = {},
+          .context = {},
+          .expires_at_ms = {}};
   SW_TRY(ran.response.outcome, binding.answer(binding.worker().run(request, output)));
   SW_CHECK_OK(store({.used = true}));
   return ran;
@@ -361,7 +376,8 @@ Result<void> Sandbox::take_over(ContextRecord& context, const runtime::ExecuteRe
       const Error& error = applied.error();
       forget();  // some of it may be in the tree
       return Error{ErrorCode::kBadReply,
-                   fmt::format("the Interpreter returned an invalid workspace: {}", error.message), 0};
+                   fmt::format("the Interpreter returned an invalid workspace: {}", error.message),
+                   0};
     }
   }
   ContextRecord after = context;
@@ -419,8 +435,9 @@ Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std
   return *kept;
 }
 
-Result<void> Sandbox::rewound(std::string_view id,
-                              const std::function<Result<runtime::ContextInfo>(runtime::Interpreter&)>& question) {
+Result<void> Sandbox::rewound(
+    std::string_view id,
+    const std::function<Result<runtime::ContextInfo>(runtime::Interpreter&)>& question) {
   SW_TRY(ContextRecord* const context, find(id));
   SW_TRY(const runtime::ContextInfo said, ask(*context, question));
   ContextRecord after = *context;
@@ -435,20 +452,24 @@ Result<void> Sandbox::undo(std::string_view id, std::uint32_t runs) {
 }
 
 Result<void> Sandbox::restore_checkpoint(std::string_view id, std::string_view name) {
-  return rewound(id, [&](runtime::Interpreter& interpreter) { return interpreter.restore_checkpoint(id, name); });
+  return rewound(id, [&](runtime::Interpreter& interpreter) {
+    return interpreter.restore_checkpoint(id, name);
+  });
 }
 
 Result<void> Sandbox::add_checkpoint(std::string_view id, std::string_view name) {
   SW_TRY(const ContextRecord* const context, find(id));
-  SW_CHECK_OK(ask<runtime::Checkpoint>(
-      *context, [&](runtime::Interpreter& interpreter) { return interpreter.add_checkpoint(id, name); }));
+  SW_CHECK_OK(ask<runtime::Checkpoint>(*context, [&](runtime::Interpreter& interpreter) {
+    return interpreter.add_checkpoint(id, name);
+  }));
   return store({.used = true});
 }
 
 Result<void> Sandbox::remove_checkpoint(std::string_view id, std::string_view name) {
   SW_TRY(const ContextRecord* const context, find(id));
-  SW_CHECK_OK(ask<void>(
-      *context, [&](runtime::Interpreter& interpreter) { return interpreter.remove_checkpoint(id, name); }));
+  SW_CHECK_OK(ask<void>(*context, [&](runtime::Interpreter& interpreter) {
+    return interpreter.remove_checkpoint(id, name);
+  }));
   return store({.used = true});
 }
 
@@ -485,7 +506,8 @@ Result<SandboxInfo> Sandbox::info() {
   SW_CHECK_OK(store({.used = true}));
   info.id = storage_.name().id;
   info.record = *record_;
-  info.record.last_used_ms = std::max(info.record.last_used_ms, last_used_.time_since_epoch().count());
+  info.record.last_used_ms =
+      std::max(info.record.last_used_ms, last_used_.time_since_epoch().count());
   info.contexts = by_age();
   info.file_api = options_.file_api;
   if (expires_) info.expires_at_ms = expires_->time_since_epoch().count();
@@ -493,8 +515,8 @@ Result<SandboxInfo> Sandbox::info() {
 }
 
 Result<void> Sandbox::destroy() {
-  // Best effort: Interpreters that cannot be reached expire on their own. When our own records are damaged, all
-  // may hold something of ours.
+  // Best effort: Interpreters that cannot be reached expire on their own. When our own records are
+  // damaged, all may hold something of ours.
   std::set<std::string> names;
   if (record_ || load().ok()) {
     for (const auto& [id, record] : contexts_) names.insert(record.binding);
@@ -509,7 +531,8 @@ Result<void> Sandbox::destroy() {
   for (const std::string& name : names) {
     const auto binding = Binding::find(bindings_, name);
     if (!binding.ok()) continue;
-    if (const auto interpreter = binding->interpreter(key_); interpreter.ok()) (void)(*interpreter)->destroy();
+    if (const auto interpreter = binding->interpreter(key_); interpreter.ok())
+      (void)(*interpreter)->destroy();
   }
   auto destroyed = storage_.destroy();
   forget();
@@ -522,8 +545,8 @@ Result<void> Sandbox::alarm() {
   object::IdleVerdict verdict = object::IdleVerdict::kDisabled;
   const object::Time noted{std::chrono::milliseconds(record_->last_used_ms)};
   const auto checked = storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
-    SW_TRY(verdict,
-           object::check_idle_alarm(transaction, clock_.now(), options_.idle_ttl, std::max(noted, last_used_)));
+    SW_TRY(verdict, object::check_idle_alarm(transaction, clock_.now(), options_.idle_ttl,
+                                             std::max(noted, last_used_)));
     return {};
   });
   if (!checked.ok()) return Error(checked.error()).as_fault();

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sandbox: files under /workspace, environment variables, and code contexts in several languages that share
-// them. The memory of the contexts is elsewhere: with the Interpreters behind the bindings' Workers, which have a
-// mirror of the files. For a run the Sandbox sends a manifest, hands over the contents that the mirror lacks, and
-// takes back what the run did; files and the context's record are then stored in one transaction. docs/sandbox.md
-// tells all of it.
+// A sandbox: files under /workspace, environment variables, and code contexts in several languages
+// that share them. The memory of the contexts is elsewhere: with the Interpreters behind the
+// bindings' Workers, which have a mirror of the files. For a run the Sandbox sends a manifest,
+// hands over the contents that the mirror lacks, and takes back what the run did; files and the
+// context's record are then stored in one transaction. docs/sandbox.md tells all of it.
 
 #include <chrono>
 #include <cstdint>
@@ -33,9 +33,11 @@ namespace sw::sandbox {
 
 struct SandboxOptions {
   wasi::TreeLimits files = kWorkspaceLimits;  ///< for hosts and guests
-  bool file_api = true;                       ///< false: no files at all, and guests are refused /workspace
-  std::chrono::milliseconds idle_ttl = object::kDefaultIdleTtl;  ///< unused for so long it is destroyed; 0: never
-  std::size_t contexts_max = 8;                                  ///< over all bindings
+  /// False: no files at all, and guests are refused /workspace
+  bool file_api = true;
+  /// Unused for so long it is destroyed; 0: never
+  std::chrono::milliseconds idle_ttl = object::kDefaultIdleTtl;
+  std::size_t contexts_max = 8;  ///< over all bindings
   std::size_t code_bytes_max = runtime::kCodeBytesMax;
   engine::RunLimits run_limits;  ///< of runs that come as requests
   runtime::Profile profile = runtime::kStandardProfile;
@@ -56,7 +58,8 @@ struct Cell {
   std::string file_name;
   /// The context to run in. Wins over the binding.
   std::optional<std::string> context_id;
-  /// Its oldest context, made if there is none. A binding without contexts runs the cell once and forgets it.
+  /// Its oldest context, made if there is none. A binding without contexts runs the cell once and
+  /// forgets it.
   std::optional<std::string> binding;
   EnvChanges env;  ///< over the context's, which are over the sandbox's
   std::string stdin_data;
@@ -71,8 +74,10 @@ struct Ran {
   std::string language;
   std::string engine;
   runtime::ExecuteResponse response;
-  std::optional<ContextRecord> context;       ///< after the run; absent for a binding without contexts
-  std::optional<std::int64_t> expires_at_ms;  ///< when the sandbox is destroyed if nobody uses it; absent: never
+  /// After the run; absent for a binding without contexts
+  std::optional<ContextRecord> context;
+  /// When the sandbox is destroyed if nobody uses it; absent: never
+  std::optional<std::int64_t> expires_at_ms;
 };
 
 struct SandboxInfo {
@@ -87,10 +92,10 @@ struct SandboxInfo {
 
 enum class FileUse : std::uint8_t { kLook, kChange };
 
-/// Files and folders are there as soon as they are asked for; whatever happened before a crash is either stored as
-/// a whole or has not happened. Threads: one at a time. Everything may block: on the storage, on Workers, for as
-/// long as a run takes. Errors are the protocol's (docs/sandbox.md). After a failure of the storage everything is
-/// read again.
+/// Files and folders are there as soon as they are asked for; whatever happened before a crash is
+/// either stored as a whole or has not happened. Threads: one at a time. Everything may block: on
+/// the storage, on Workers, for as long as a run takes. Errors are the protocol's
+/// (docs/sandbox.md). After a failure of the storage everything is read again.
 class Sandbox {
  public:
   static storage::Schema schema();
@@ -113,7 +118,8 @@ class Sandbox {
   Result<ContextRecord> context(std::string_view id);
   /// Also when its Worker cannot be reached. Files stay.
   Result<void> delete_context(std::string_view id);
-  /// Runs a cell. An error of the code is part of the answer; docs/sandbox.md says what is kept after it.
+  /// Runs a cell. An error of the code is part of the answer; docs/sandbox.md says what is kept
+  /// after it.
   Result<Ran> execute(const Cell& cell, wasi::OutputSink& output);
 
   // --- versions of a context's memory. Files are as they are: they belong to all contexts.
@@ -136,11 +142,13 @@ class Sandbox {
   /// The alarm has gone off: destroys what nobody used.
   Result<void> alarm();
 
-  /// Does something with the files; what it changed is stored before this returns. `operation` is the protocol's
-  /// ("file.read"), `path` as the caller wrote it: for errors.
+  /// Does something with the files; what it changed is stored before this returns. `operation` is
+  /// the protocol's ("file.read"), `path` as the caller wrote it: for errors.
   template <class Use>
-  std::invoke_result_t<Use, Workspace&, std::uint64_t> with_files(FileUse kind, std::string_view operation,
-                                                                  std::string_view path, const Use& use) {
+  std::invoke_result_t<Use, Workspace&, std::uint64_t> with_files(FileUse kind,
+                                                                  std::string_view operation,
+                                                                  std::string_view path,
+                                                                  const Use& use) {
     SW_TRY(Workspace* const files, usable_files());
     auto outcome = use(*files, now_ns());
     if (!outcome.ok()) return file_failure(operation, path, std::move(outcome).error());
@@ -171,7 +179,8 @@ class Sandbox {
   Result<ContextRecord*> find(std::string_view id);
   ContextRecord* oldest_of(std::string_view binding);
   Result<void> room_for_context();
-  Result<ContextRecord*> create(const Binding& binding, const runtime::WorkerInfo& info, const NewContext& wanted);
+  Result<ContextRecord*> create(const Binding& binding, const runtime::WorkerInfo& info,
+                                const NewContext& wanted);
   ContextRecord new_record(std::string id);
   Result<ContextRecord*> keep(ContextRecord record);
   Result<Ran> run_once(const Binding& binding, const runtime::WorkerInfo& info, const Cell& cell,
@@ -182,9 +191,11 @@ class Sandbox {
   Env merged_env(const ContextRecord* context, const EnvChanges& call) const;
   /// Asks the Interpreter that has a context something about it.
   template <class T>
-  Result<T> ask(const ContextRecord& context, const std::function<Result<T>(runtime::Interpreter&)>& question);
-  Result<void> rewound(std::string_view id,
-                       const std::function<Result<runtime::ContextInfo>(runtime::Interpreter&)>& question);
+  Result<T> ask(const ContextRecord& context,
+                const std::function<Result<T>(runtime::Interpreter&)>& question);
+  Result<void> rewound(
+      std::string_view id,
+      const std::function<Result<runtime::ContextInfo>(runtime::Interpreter&)>& question);
   std::vector<ContextRecord> by_age() const;
   static Error file_failure(std::string_view operation, std::string_view path, Error error);
   std::int64_t now_ms() const;

@@ -13,7 +13,8 @@ namespace sw::sandbox {
 
 object::Task<Result<void>> SandboxObject::use(std::function<void(Sandbox&)> body,
                                               std::function<void()> on_cancel) {
-  object::StorageWork work = [this, body = std::move(body)](storage::ObjectStorage& storage) -> Result<void> {
+  object::StorageWork work =
+      [this, body = std::move(body)](storage::ObjectStorage& storage) -> Result<void> {
     if (!sandbox_) sandbox_.emplace(storage, common_->bindings, common_->clock, common_->options);
     body(*sandbox_);
     return {};
@@ -23,8 +24,11 @@ object::Task<Result<void>> SandboxObject::use(std::function<void(Sandbox&)> body
 }
 
 object::Task<Result<void>> SandboxObject::on_alarm(object::Time /*scheduled*/) {
-  const auto answered = std::make_shared<Result<void>>();  // shared with the work, which runs on another thread
-  std::function<void(Sandbox&)> body = [answered](Sandbox& sandbox) { *answered = sandbox.alarm(); };
+  // shared with the work, which runs on another thread
+  const auto answered = std::make_shared<Result<void>>();
+  std::function<void(Sandbox&)> body = [answered](Sandbox& sandbox) {
+    *answered = sandbox.alarm();
+  };
   std::function<void()> on_cancel;
   Result<void> outcome = co_await use(std::move(body), std::move(on_cancel));
   if (!outcome.ok()) co_return outcome;
@@ -34,7 +38,8 @@ object::Task<Result<void>> SandboxObject::on_alarm(object::Time /*scheduled*/) {
 namespace {
 
 object::ObjectClass sandbox_class(std::shared_ptr<const SandboxObject::Common> common) {
-  return {.schema = Sandbox::schema(), .make = [common = std::move(common)](object::ObjectContext& context) {
+  return {.schema = Sandbox::schema(),
+          .make = [common = std::move(common)](object::ObjectContext& context) {
             return std::make_unique<SandboxObject>(context, common);
           }};
 }
@@ -76,7 +81,8 @@ std::shared_ptr<object::Call> Sandboxes::send(runtime::Request request,
     reply(runtime::error_response(name.error(), now_ms()));
     return std::make_shared<Answered>();
   }
-  const auto exchange = std::make_shared<Exchange>(std::move(request));  // shared by the message and its reply
+  // shared by the message and its reply
+  const auto exchange = std::make_shared<Exchange>(std::move(request));
   object::Message message = [exchange](object::Object& object) {
     std::function<void(Sandbox&)> body = [exchange](Sandbox& sandbox) {
       exchange->response = sandbox.fetch(exchange->request);
@@ -92,8 +98,10 @@ std::shared_ptr<object::Call> Sandboxes::send(runtime::Request request,
 }
 
 runtime::Response Sandboxes::fetch(runtime::Request request) {
-  const auto promise = std::make_shared<std::promise<runtime::Response>>();  // shared with the reply
-  send(std::move(request), [promise](runtime::Response response) { promise->set_value(std::move(response)); });
+  // shared with the reply
+  const auto promise = std::make_shared<std::promise<runtime::Response>>();
+  send(std::move(request),
+       [promise](runtime::Response response) { promise->set_value(std::move(response)); });
   return promise->get_future().get();
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sandboxes as durable objects: made for their first request, one request at a time each, dropped from memory when
-// idle, destroyed by their alarm.
+// Sandboxes as durable objects: made for their first request, one request at a time each, dropped
+// from memory when idle, destroyed by their alarm.
 
 #include <functional>
 #include <memory>
@@ -28,7 +28,8 @@ class SandboxObject final : public object::Object {
       : context_(context), common_(std::move(common)) {}
 
   /// Does something with the sandbox, on a thread that may wait.
-  object::Task<Result<void>> use(std::function<void(Sandbox&)> body, std::function<void()> on_cancel);
+  object::Task<Result<void>> use(std::function<void(Sandbox&)> body,
+                                 std::function<void()> on_cancel);
   object::Task<Result<void>> on_alarm(object::Time scheduled) override;
 
  private:
@@ -39,8 +40,8 @@ class SandboxObject final : public object::Object {
 
 /// The sandboxes of one storage.
 /// Threads: any, but none that sandboxes or the Interpreters behind the bindings run on.
-/// Interpreters in this process need an ObjectHost of their own: a run holds one of this host's blocking threads
-/// while it waits for them.
+/// Interpreters in this process need an ObjectHost of their own: a run holds one of this host's
+/// blocking threads while it waits for them.
 class Sandboxes {
  public:
   /// `storage` and `clock` outlive it.
@@ -50,13 +51,15 @@ class Sandboxes {
   /// Alarms go off from now on: sandboxes that nobody uses are destroyed.
   void start_alarms() { host_.start_alarms(); }
 
-  /// Any request to a sandbox, by its header x-sandbox-id. `reply` is called once, on a thread of the host, and
-  /// must not wait.
-  std::shared_ptr<object::Call> send(runtime::Request request, std::function<void(runtime::Response)> reply);
+  /// Any request to a sandbox, by its header x-sandbox-id. `reply` is called once, on a thread of
+  /// the host, and must not wait.
+  std::shared_ptr<object::Call> send(runtime::Request request,
+                                     std::function<void(runtime::Response)> reply);
   /// The same, and waits.
   runtime::Response fetch(runtime::Request request);
 
-  /// Does something with a sandbox and waits for it. Errors: an id that cannot be; those of the storage.
+  /// Does something with a sandbox and waits for it. Errors: an id that cannot be; those of the
+  /// storage.
   Result<void> use(std::string_view id, std::function<void(Sandbox&)> body);
 
   object::ObjectHost& host() { return host_; }

@@ -29,7 +29,8 @@ constexpr std::chrono::hours kTtl{24};
 /// A Worker whose runs wait for the test.
 class SlowWorker {
  public:
-  explicit SlowWorker(bool contexts = true) : worker_(std::make_shared<FakeWorker>("python", contexts)) {
+  explicit SlowWorker(bool contexts = true)
+      : worker_(std::make_shared<FakeWorker>("python", contexts)) {
     worker_->before_run = [this](const std::stop_token& cancel) {
       std::unique_lock lock(mutex_);
       ++running_;
@@ -87,26 +88,31 @@ struct SandboxesTest : ::testing::Test {
     sandboxes_.reset();
     storage = storage::open_memory_storage(disk);
   }
-  static runtime::Request request(std::string id, std::string method, std::string path, const json::value& body) {
+  static runtime::Request request(std::string id, std::string method, std::string path,
+                                  const json::value& body) {
     return {.method = std::move(method),
             .path = std::move(path),
             .headers = {{"x-sandbox-id", std::move(id)}},
             .body = body.is_null() ? std::string() : json::serialize(body)};
   }
-  int status(const std::string& id, const char* method, const char* path, const json::value& body = nullptr) {
+  int status(const std::string& id, const char* method, const char* path,
+             const json::value& body = nullptr) {
     return sandboxes().fetch(request(id, method, path, body)).status;
   }
   json::value get(const std::string& id, const char* path) {
     return json::parse(sandboxes().fetch(request(id, "GET", path, nullptr)).body);
   }
   /// Sends a run, and gives its answer when it is there.
-  std::future<runtime::Response> run(const std::string& id, std::shared_ptr<object::Call>* call = nullptr,
+  std::future<runtime::Response> run(const std::string& id,
+                                     std::shared_ptr<object::Call>* call = nullptr,
                                      const char* binding = "PYTHON", std::stop_token cancel = {}) {
     const auto promise = std::make_shared<std::promise<runtime::Response>>();
-    runtime::Request message = request(id, "POST", "/execute", {{"binding", binding}, {"code", "1"}});
+    runtime::Request message =
+        request(id, "POST", "/execute", {{"binding", binding}, {"code", "1"}});
     message.cancel = std::move(cancel);
-    auto sent = sandboxes().send(
-        std::move(message), [promise](runtime::Response response) { promise->set_value(std::move(response)); });
+    auto sent = sandboxes().send(std::move(message), [promise](runtime::Response response) {
+      promise->set_value(std::move(response));
+    });
     if (call) *call = std::move(sent);
     return promise->get_future();
   }

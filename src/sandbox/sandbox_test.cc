@@ -39,7 +39,9 @@ struct Reply {
   std::string text(const char* pointer) const { return std::string(at(pointer).as_string()); }
   std::int64_t number(const char* pointer) const { return at(pointer).to_number<std::int64_t>(); }
   /// "404 CONTEXT_NOT_FOUND Code context 'x' not found"
-  std::string refusal() const { return fmt::format("{} {} {}", status, text("/code"), text("/message")); }
+  std::string refusal() const {
+    return fmt::format("{} {} {}", status, text("/code"), text("/message"));
+  }
 };
 
 struct SandboxTest : ::testing::Test {
@@ -85,7 +87,9 @@ struct SandboxTest : ::testing::Test {
     const Reply reply = files({{"op", "read"}, {"path", path}});
     return reply.status == 200 ? reply.text("/content") : reply.text("/code");
   }
-  std::string create(const char* binding) { return post("/contexts", {{"binding", binding}}).text("/id"); }
+  std::string create(const char* binding) {
+    return post("/contexts", {{"binding", binding}}).text("/id");
+  }
   Reply execute(const char* binding, const char* code = "1") {
     return post("/execute", {{"binding", binding}, {"code", code}});
   }
@@ -102,11 +106,12 @@ struct SandboxTest : ::testing::Test {
     EXPECT_TRUE(object
                     ->read([&](storage::Reader& reader) {
                       count = 0;
-                      return reader.scan_keys({.table = table, .from = {}, .to = {}}, storage::Order::kAscending,
-                                              [&](std::string_view, std::size_t) -> Result<storage::Scan> {
-                                                ++count;
-                                                return storage::Scan::kContinue;
-                                              });
+                      return reader.scan_keys(
+                          {.table = table, .from = {}, .to = {}}, storage::Order::kAscending,
+                          [&](std::string_view, std::size_t) -> Result<storage::Scan> {
+                            ++count;
+                            return storage::Scan::kContinue;
+                          });
                     })
                     .ok());
     return count;
@@ -131,7 +136,8 @@ struct SandboxTest : ::testing::Test {
 // --- contexts
 
 TEST_F(SandboxTest, AnUnknownBindingIsRefused) {
-  EXPECT_EQ(post("/contexts", {{"binding", "NOPE"}}).refusal(), "400 VALIDATION_FAILED Unknown binding 'NOPE'");
+  EXPECT_EQ(post("/contexts", {{"binding", "NOPE"}}).refusal(),
+            "400 VALIDATION_FAILED Unknown binding 'NOPE'");
   EXPECT_EQ(post("/contexts", {{"binding", "has-dash"}}).refusal(),
             "400 VALIDATION_FAILED Unknown binding 'has-dash'");
 }
@@ -139,7 +145,8 @@ TEST_F(SandboxTest, AnUnknownBindingIsRefused) {
 TEST_F(SandboxTest, WhatIsNoRuntimeWorkerIsRefused) {
   python->self.protocol = 2;
   EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}}).refusal(),
-            "400 VALIDATION_FAILED Binding 'PYTHON' speaks interpreter protocol 2; this caller supports 1");
+            "400 VALIDATION_FAILED Binding 'PYTHON' speaks interpreter protocol 2; this caller "
+            "supports 1");
   python->unreachable = kGone;
   EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}}).refusal(),
             "400 VALIDATION_FAILED Binding 'PYTHON' is not a sandbox-workers runtime Worker");
@@ -169,10 +176,12 @@ TEST_F(SandboxTest, ContextsAreValidated) {
   EXPECT_EQ(refusal(json::object()), "400 VALIDATION_FAILED binding is required");
   EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"id", std::string(129, 'x')}, {"cwd", ""}}),
             "400 VALIDATION_FAILED id must be a non-empty string of at most 128 characters");
-  EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"cwd", ""}}), "400 VALIDATION_FAILED cwd must be a non-empty string");
+  EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"cwd", ""}}),
+            "400 VALIDATION_FAILED cwd must be a non-empty string");
   EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"cwd", "/etc"}}),
             "400 VALIDATION_FAILED Path escapes /workspace: /etc");
-  EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"envVars", 1}}), "400 VALIDATION_FAILED envVars must be an object");
+  EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"envVars", 1}}),
+            "400 VALIDATION_FAILED envVars must be an object");
   EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"envVars", {{"a-b", "x"}}}}),
             "400 VALIDATION_FAILED Invalid envVars key: a-b");
   EXPECT_EQ(refusal({{"binding", "PYTHON"}, {"envVars", {{"A", nullptr}}}}),
@@ -203,7 +212,8 @@ TEST_F(SandboxTest, ABindingWithoutContextsRunsTheCodeOnce) {
   EXPECT_EQ(post("/contexts", {{"binding", "RUBY"}}).refusal(),
             "400 VALIDATION_FAILED Code contexts are not supported by binding 'RUBY' (ruby)");
   const Reply reply =
-      post("/execute", {{"binding", "RUBY"}, {"code", "1"}, {"envVars", {{"B", nullptr}, {"C", "call"}}}});
+      post("/execute",
+           {{"binding", "RUBY"}, {"code", "1"}, {"envVars", {{"B", nullptr}, {"C", "call"}}}});
   EXPECT_EQ(reply.status, 200);
   EXPECT_FALSE(reply.body.as_object().contains("context"));
   EXPECT_FALSE(reply.body.as_object().contains("executionCount"));
@@ -217,7 +227,8 @@ TEST_F(SandboxTest, DeletingAContextLeavesTheFilesAndAsksItsWorkerOnce) {
   const std::string id = create("PYTHON");
   EXPECT_EQ(remove("/contexts/" + id).status, 200);
   EXPECT_EQ(python->calls.back(), "remove " + id);
-  EXPECT_EQ(remove("/contexts/" + id).refusal(), "404 CONTEXT_NOT_FOUND Code context '" + id + "' not found");
+  EXPECT_EQ(remove("/contexts/" + id).refusal(),
+            "404 CONTEXT_NOT_FOUND Code context '" + id + "' not found");
   EXPECT_EQ(read("f"), "text");
 }
 
@@ -229,7 +240,8 @@ TEST_F(SandboxTest, AContextCanBeDeletedWhoseWorkerIsGone) {
 }
 
 TEST_F(SandboxTest, ACallerMayNameAContext) {
-  EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}, {"id", "my context"}}).text("/id"), "my context");
+  EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}, {"id", "my context"}}).text("/id"),
+            "my context");
   EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}, {"id", "my context"}}).refusal(),
             "400 VALIDATION_FAILED Code context 'my context' already exists");
   EXPECT_EQ(post("/execute", {{"contextId", "my context"}, {"code", "1"}}).status, 200);
@@ -244,7 +256,8 @@ TEST_F(SandboxTest, ANameLeftBehindAtTheInterpreterIsTakenOver) {
   remove("/contexts/mine");
   python->unreachable.reset();
   EXPECT_EQ(post("/contexts", {{"binding", "PYTHON"}, {"id", "mine"}}).status, 201);
-  EXPECT_EQ(python->interpreters.begin()->second.executions["mine"], 0u) << "the old memory is still there";
+  EXPECT_EQ(python->interpreters.begin()->second.executions["mine"], 0u)
+      << "the old memory is still there";
 }
 
 // --- runs and files
@@ -254,7 +267,8 @@ TEST_F(SandboxTest, TheFirstRunGetsAllFilesAndTheManifestHoldsNoContents) {
   ASSERT_EQ(write("b", "b").status, 200);
   execute("PYTHON");
   EXPECT_THAT(python->asked_for, ElementsAre(ElementsAre("/workspace/a", "/workspace/b")));
-  EXPECT_THAT(python->runs.back().workspace.files, Contains(Pair("/workspace/a", "683af69a9f4e3ad4")));
+  EXPECT_THAT(python->runs.back().workspace.files,
+              Contains(Pair("/workspace/a", "683af69a9f4e3ad4")));
   EXPECT_EQ(python->runs.back().workspace.limits->file_bytes_max, 1048576u);
 }
 
@@ -275,13 +289,15 @@ TEST_F(SandboxTest, AMirrorThatWasLostIsFilledAgain) {
   execute("PYTHON");
   python->interpreters.begin()->second.mirror = Workspace(wasi::TreeLimits{}, 0);
   EXPECT_EQ(execute("PYTHON").status, 200);
-  EXPECT_THAT(python->asked_for, ElementsAre(ElementsAre("/workspace/a"), ElementsAre("/workspace/a")));
+  EXPECT_THAT(python->asked_for,
+              ElementsAre(ElementsAre("/workspace/a"), ElementsAre("/workspace/a")));
 }
 
 TEST_F(SandboxTest, WhatTheInterpreterRefusesIsPassedOn) {
   const std::string id = create("PYTHON");
   python->refuse = Error{ErrorCode::kBadReply, "Sandbox did not provide 1 workspace file(s)", 0};
-  EXPECT_EQ(execute("PYTHON").refusal(), "500 INTERNAL_ERROR Sandbox did not provide 1 workspace file(s)");
+  EXPECT_EQ(execute("PYTHON").refusal(),
+            "500 INTERNAL_ERROR Sandbox did not provide 1 workspace file(s)");
   EXPECT_THAT(context_ids(), ElementsAre(id));
 }
 
@@ -333,7 +349,9 @@ TEST_F(SandboxTest, ARunSaysWhatBecomesOfItAfterAnError) {
 TEST_F(SandboxTest, FilesThatTheInterpreterPutBackAreAsTheyWere) {
   ASSERT_EQ(write("f", "before").status, 200);
   python->during_run = fail_run;
-  EXPECT_EQ(post("/execute", {{"binding", "PYTHON"}, {"code", "1"}, {"onError", "rollback"}}).status, 200);
+  EXPECT_EQ(
+      post("/execute", {{"binding", "PYTHON"}, {"code", "1"}, {"onError", "rollback"}}).status,
+      200);
   EXPECT_EQ(files({{"op", "list"}, {"path", "."}}).number("/count"), 1);
   EXPECT_EQ(read("f"), "before");
 }
@@ -367,7 +385,8 @@ TEST_F(SandboxTest, AnAnswerHasWhatTheProtocolSays) {
 TEST_F(SandboxTest, AContextThatTheInterpreterLostLeavesTheList) {
   const std::string id = create("PYTHON");
   python->interpreters.clear();
-  EXPECT_EQ(execute("PYTHON").refusal(), "404 CONTEXT_NOT_FOUND Code context '" + id + "' not found");
+  EXPECT_EQ(execute("PYTHON").refusal(),
+            "404 CONTEXT_NOT_FOUND Code context '" + id + "' not found");
   EXPECT_THAT(context_ids(), IsEmpty());
   restart();
   EXPECT_THAT(context_ids(), IsEmpty());
@@ -377,14 +396,18 @@ TEST_F(SandboxTest, ARunIsValidatedInOrder) {
   const auto refusal = [&](const json::value& body) { return post("/execute", body).refusal(); };
   EXPECT_EQ(refusal({{"cwd", "/workspace"}}),
             "400 VALIDATION_FAILED cwd is a context property; pass it to createCodeContext");
-  EXPECT_EQ(refusal({{"code", "  "}, {"envVars", 1}}), "400 VALIDATION_FAILED Non-empty code is required");
-  EXPECT_EQ(refusal({{"code", std::string(65537, 'x')}}), "413 VALIDATION_FAILED Code exceeds 64 KiB");
+  EXPECT_EQ(refusal({{"code", "  "}, {"envVars", 1}}),
+            "400 VALIDATION_FAILED Non-empty code is required");
+  EXPECT_EQ(refusal({{"code", std::string(65537, 'x')}}),
+            "413 VALIDATION_FAILED Code exceeds 64 KiB");
   EXPECT_EQ(refusal({{"code", "1"}, {"envVars", 1}, {"contextId", 1}}),
             "400 VALIDATION_FAILED envVars must be an object");
-  EXPECT_EQ(refusal({{"code", "1"}, {"envVars", {{"1A", "x"}}}}), "400 VALIDATION_FAILED Invalid envVars key: 1A");
+  EXPECT_EQ(refusal({{"code", "1"}, {"envVars", {{"1A", "x"}}}}),
+            "400 VALIDATION_FAILED Invalid envVars key: 1A");
   EXPECT_EQ(refusal({{"code", "1"}, {"contextId", ""}}),
             "400 VALIDATION_FAILED contextId must be a non-empty string");
-  EXPECT_EQ(refusal({{"code", "1"}, {"binding", 1}}), "400 VALIDATION_FAILED binding must be a non-empty string");
+  EXPECT_EQ(refusal({{"code", "1"}, {"binding", 1}}),
+            "400 VALIDATION_FAILED binding must be a non-empty string");
   EXPECT_EQ(refusal({{"code", "1"}, {"onError", "undo"}}),
             "400 VALIDATION_FAILED onError must be 'keep' or 'rollback'");
   EXPECT_EQ(refusal({{"code", "1"}, {"onError", nullptr}}),
@@ -394,7 +417,8 @@ TEST_F(SandboxTest, ARunIsValidatedInOrder) {
   EXPECT_EQ(refusal({{"code", "1"}}), "400 VALIDATION_FAILED Pass a context or a binding");
   EXPECT_EQ(refusal({{"code", "1"}, {"contextId", "nope"}}),
             "404 CONTEXT_NOT_FOUND Code context 'nope' not found");
-  EXPECT_EQ(refusal({{"code", "1"}, {"binding", "NOPE"}}), "400 VALIDATION_FAILED Unknown binding 'NOPE'");
+  EXPECT_EQ(refusal({{"code", "1"}, {"binding", "NOPE"}}),
+            "400 VALIDATION_FAILED Unknown binding 'NOPE'");
 }
 
 TEST_F(SandboxTest, AContextWinsOverABinding) {
@@ -406,7 +430,8 @@ TEST_F(SandboxTest, AContextWinsOverABinding) {
 TEST_F(SandboxTest, AWorkerThatCannotBeReachedIs502) {
   create("PYTHON");
   python->unreachable = Error{ErrorCode::kUnreachable, "connection lost", 0};
-  EXPECT_EQ(execute("PYTHON").refusal(), "502 INTERNAL_ERROR Binding 'PYTHON' failed: connection lost");
+  EXPECT_EQ(execute("PYTHON").refusal(),
+            "502 INTERNAL_ERROR Binding 'PYTHON' failed: connection lost");
 }
 
 TEST_F(SandboxTest, ADiffWithPathsThatCannotBeChangesNothing) {
@@ -422,8 +447,12 @@ TEST_F(SandboxTest, ADiffWithPathsThatCannotBeChangesNothing) {
 }
 
 TEST_F(SandboxTest, EnvironmentsAreLaidOverOneAnother) {
-  ASSERT_EQ(post("/env", {{"envVars", {{"A", "sandbox-a"}, {"B", "sandbox-b"}, {"C", "sandbox-c"}}}}).status, 200);
-  const std::string id = post("/contexts", {{"binding", "PYTHON"}, {"envVars", {{"B", "context-b"}}}}).text("/id");
+  ASSERT_EQ(
+      post("/env", {{"envVars", {{"A", "sandbox-a"}, {"B", "sandbox-b"}, {"C", "sandbox-c"}}}})
+          .status,
+      200);
+  const std::string id =
+      post("/contexts", {{"binding", "PYTHON"}, {"envVars", {{"B", "context-b"}}}}).text("/id");
   const auto env_of = [&](const json::value& call) {
     post("/execute", {{"contextId", id}, {"code", "1"}, {"envVars", call}});
     return python->runs.back().env;
@@ -450,7 +479,8 @@ TEST_F(SandboxTest, TheInterpreterIsToldWhichRunIsTheLastThatIsKnown) {
   python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
     ASSERT_TRUE(files.write("lost", "x", FileEncoding::kUtf8, 0).ok());
   };
-  EXPECT_THAT(execute("PYTHON").refusal(), AllOf(StartsWith("503 INTERNAL_ERROR"), HasSubstr("disk full")));
+  EXPECT_THAT(execute("PYTHON").refusal(),
+              AllOf(StartsWith("503 INTERNAL_ERROR"), HasSubstr("disk full")));
   disk.fail_commits(std::nullopt);
   python->during_run = nullptr;
   EXPECT_EQ(read("lost"), "FILE_NOT_FOUND");
@@ -463,7 +493,9 @@ TEST_F(SandboxTest, FilesAndCountsAreStoredTogether) {
     ASSERT_TRUE(files.write("n", response.cwd, FileEncoding::kUtf8, 0).ok());
   };
   execute("PYTHON");
-  const auto state = [&] { return std::pair(rows(0x20), get("/").number("/contexts/0/executions")); };
+  const auto state = [&] {
+    return std::pair(rows(0x20), get("/").number("/contexts/0/executions"));
+  };
   EXPECT_EQ(state(), std::pair(std::size_t{1}, std::int64_t{1}));
   disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
   python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
@@ -574,7 +606,8 @@ TEST_F(SandboxTest, ItsInterpretersAreCalledByARandomNameThatLastsAsLongAsItDoes
 
 TEST_F(SandboxTest, ASandboxOfAnEarlierVersionFindsItsInterpreters) {
   create("PYTHON");
-  ASSERT_TRUE(object->transact([](storage::Transaction& t) { return t.erase(0x01, "interpreters"); }).ok());
+  ASSERT_TRUE(
+      object->transact([](storage::Transaction& t) { return t.erase(0x01, "interpreters"); }).ok());
   restart();
   python->interpreters.clear();
   create("PYTHON");
@@ -615,9 +648,9 @@ TEST_F(SandboxTest, AnEmptyFolderOfAGuestReachesTheOtherLanguage) {
 
 TEST_F(SandboxTest, EachOperationAnswersAsTheProtocolSays) {
   const Reply written = files({{"op", "write"}, {"path", "a.JSON"}, {"content", 5}});
-  EXPECT_EQ(
-      written.at(""),
-      json::value({{"success", true}, {"path", "/workspace/a.JSON"}, {"timestamp", "2023-11-14T22:13:20.123Z"}}));
+  EXPECT_EQ(written.at(""), json::value({{"success", true},
+                                         {"path", "/workspace/a.JSON"},
+                                         {"timestamp", "2023-11-14T22:13:20.123Z"}}));
   EXPECT_EQ(files({{"op", "read"}, {"path", "/workspace/a.JSON"}}).at(""),
             json::value({{"success", true},
                          {"path", "/workspace/a.JSON"},
@@ -627,8 +660,10 @@ TEST_F(SandboxTest, EachOperationAnswersAsTheProtocolSays) {
                          {"mimeType", "application/json"},
                          {"size", 1},
                          {"timestamp", "2023-11-14T22:13:20.123Z"}}));
-  EXPECT_EQ(files({{"op", "mkdir"}, {"path", "d/e"}, {"recursive", 1}}).at("/recursive"), json::value(true));
-  EXPECT_EQ(files({{"op", "move"}, {"path", "a.JSON"}, {"newPath", "d/b"}}).text("/newPath"), "/workspace/d/b");
+  EXPECT_EQ(files({{"op", "mkdir"}, {"path", "d/e"}, {"recursive", 1}}).at("/recursive"),
+            json::value(true));
+  EXPECT_EQ(files({{"op", "move"}, {"path", "a.JSON"}, {"newPath", "d/b"}}).text("/newPath"),
+            "/workspace/d/b");
   EXPECT_TRUE(files({{"op", "exists"}, {"path", "d/b"}}).at("/exists").as_bool());
   EXPECT_FALSE(files({{"op", "exists"}, {"path", "d/b/c"}}).at("/exists").as_bool());
   EXPECT_EQ(files({{"op", "delete"}, {"path", "d"}}).text("/code"), "IS_DIRECTORY");
@@ -650,8 +685,10 @@ TEST_F(SandboxTest, ListsLeaveOutWhatIsHidden) {
                          {"size", 3},
                          {"modifiedAt", "2023-11-14T22:13:20.123Z"},
                          {"mode", "-rw-r--r--"},
-                         {"permissions", {{"readable", true}, {"writable", true}, {"executable", false}}}}));
-  EXPECT_EQ(files({{"op", "list"}, {"path", "."}, {"recursive", true}, {"includeHidden", true}}).number("/count"),
+                         {"permissions",
+                          {{"readable", true}, {"writable", true}, {"executable", false}}}}));
+  EXPECT_EQ(files({{"op", "list"}, {"path", "."}, {"recursive", true}, {"includeHidden", true}})
+                .number("/count"),
             3);
   EXPECT_EQ(files({{"op", "list"}, {"path", ".git"}}).text("/files/0/relativePath"), "objects");
 }
@@ -686,7 +723,8 @@ TEST_F(SandboxTest, FileRequestsAreValidated) {
   const auto refusal = [&](const json::value& body) { return files(body).refusal(); };
   EXPECT_EQ(refusal({{"op", "chmod"}, {"path", "a"}}), "400 VALIDATION_FAILED Unknown op");
   EXPECT_EQ(refusal({{"op", "read"}, {"path", ""}}), "400 VALIDATION_FAILED path is required");
-  EXPECT_EQ(refusal({{"op", "rename"}, {"path", "a"}}), "400 VALIDATION_FAILED newPath is required for rename");
+  EXPECT_EQ(refusal({{"op", "rename"}, {"path", "a"}}),
+            "400 VALIDATION_FAILED newPath is required for rename");
   EXPECT_EQ(refusal({{"op", "read"}, {"path", "a"}, {"encoding", "utf8"}}),
             "400 VALIDATION_FAILED encoding must be utf-8 or base64");
   EXPECT_EQ(request("POST", "/files", "{").refusal(), "400 VALIDATION_FAILED Invalid JSON");
@@ -714,8 +752,9 @@ TEST_F(SandboxTest, FilesThatWereAllowedWhenTheyWereStoredCanStillBeRead) {
 TEST_F(SandboxTest, DisabledTheFileApiIsRefusedBeforeAnythingElse) {
   options.file_api = false;
   const Reply reply = request("POST", "/files", "{ not JSON");
-  EXPECT_EQ(reply.refusal(),
-            "403 NOT_SUPPORTED The File API is disabled for this sandbox (SANDBOX_FILE_API=disabled)");
+  EXPECT_EQ(
+      reply.refusal(),
+      "403 NOT_SUPPORTED The File API is disabled for this sandbox (SANDBOX_FILE_API=disabled)");
   EXPECT_EQ(reply.text("/context/feature"), "files");
 }
 
@@ -731,7 +770,8 @@ TEST_F(SandboxTest, DisabledNothingOfFilesIsSentOrStored) {
   EXPECT_EQ(execute("PYTHON").number("/executionCount"), 1);
   EXPECT_EQ(execute("PYTHON").number("/executionCount"), 2);
   const WorkspaceManifest& manifest = python->runs.back().workspace;
-  EXPECT_TRUE(manifest.disabled && manifest.dirs.empty() && manifest.files.empty() && manifest.links.empty());
+  EXPECT_TRUE(manifest.disabled && manifest.dirs.empty() && manifest.files.empty() &&
+              manifest.links.empty());
   EXPECT_THAT(python->asked_for, IsEmpty());
   EXPECT_FALSE(get("/").at("/fileApi").as_bool());
   EXPECT_EQ(get("/").at("/workspace"), json::value({{"files", 0}, {"bytes", 0}}));
@@ -744,7 +784,8 @@ TEST_F(SandboxTest, DisabledNothingOfFilesIsSentOrStored) {
 // --- versions
 
 TEST_F(SandboxTest, AForkIsAContextOfItsOwn) {
-  const std::string id = post("/contexts", {{"binding", "PYTHON"}, {"envVars", {{"A", "1"}}}}).text("/id");
+  const std::string id =
+      post("/contexts", {{"binding", "PYTHON"}, {"envVars", {{"A", "1"}}}}).text("/id");
   execute("PYTHON");
   const Reply fork = post("/contexts/" + id + "/fork", {{"id", "twin"}});
   EXPECT_EQ(fork.status, 201);
@@ -791,7 +832,9 @@ TEST_F(SandboxTest, AContextOfAnInterpreterThatRefusesIsAnsweredWithItsOwnWords)
 TEST_F(SandboxTest, ADamagedRecordIsSaidAndDestroyingStillWorks) {
   create("PYTHON");
   ASSERT_TRUE(
-      object->transact([](storage::Transaction& t) { return t.put(0x01, "sandbox", as_bytes("{}")); }).ok());
+      object
+          ->transact([](storage::Transaction& t) { return t.put(0x01, "sandbox", as_bytes("{}")); })
+          .ok());
   restart();
   EXPECT_THAT(get("/").refusal(), HasSubstr("502 INTERNAL_ERROR the sandbox's record is damaged"));
   EXPECT_EQ(remove("/").status, 200);

@@ -50,14 +50,18 @@ struct WorkerTest : ::testing::Test {
     return std::string(answer.at_pointer("/results/0/text").as_string());
   }
   std::string context() {
-    return std::string(request("GET", "/contexts", nullptr).at_pointer("/contexts/0/id").as_string());
+    return std::string(
+        request("GET", "/contexts", nullptr).at_pointer("/contexts/0/id").as_string());
   }
-  json::value read(const char* path) { return request("POST", "/files", {{"op", "read"}, {"path", path}}); }
+  json::value read(const char* path) {
+    return request("POST", "/files", {{"op", "read"}, {"path", path}});
+  }
 };
 
 TEST_F(WorkerTest, MemoryIsKeptThereAndFilesAreKeptHere) {
   EXPECT_EQ(count(run({{"op", "inc"}})), "1");
-  const json::value wrote = run({{"op", "write"}, {"path", "/workspace/f"}, {"content", "by the run"}});
+  const json::value wrote =
+      run({{"op", "write"}, {"path", "/workspace/f"}, {"content", "by the run"}});
   EXPECT_EQ(wrote.at("executionCount"), 2);
   EXPECT_EQ(wrote.at_pointer("/context/state"), "live");
   EXPECT_EQ(read("f").at("content"), "by the run");
@@ -79,7 +83,8 @@ TEST_F(WorkerTest, ARunWhoseFilesWereLostIsTakenBackFromMemory) {
 TEST_F(WorkerTest, AFailedRunWhoseFilesWereLostIsTakenBackFromMemory) {
   run({{"op", "write"}, {"path", "/workspace/f"}, {"content", "good"}, {"then", "inc"}});
   disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
-  const json::value failing = {{"op", "write"}, {"path", "/workspace/f"}, {"content", "bad"}, {"then", "error"}};
+  const json::value failing = {
+      {"op", "write"}, {"path", "/workspace/f"}, {"content", "bad"}, {"then", "error"}};
   EXPECT_EQ(run(failing).at("code"), "INTERNAL_ERROR");
   disk.fail_commits(std::nullopt);
   const json::value next = run({{"op", "read"}});
@@ -89,15 +94,18 @@ TEST_F(WorkerTest, AFailedRunWhoseFilesWereLostIsTakenBackFromMemory) {
 }
 
 TEST_F(WorkerTest, AnErrorKeepsFilesAndMemoryOrNeither) {
-  const json::value write = {{"op", "write"}, {"path", "/workspace/f"}, {"content", "bad"}, {"then", "error"}};
+  const json::value write = {
+      {"op", "write"}, {"path", "/workspace/f"}, {"content", "bad"}, {"then", "error"}};
   run({{"op", "write"}, {"path", "/workspace/f"}, {"content", "good"}});
   const auto run_and = [&](const char* on_error) {
-    const json::value body = {{"binding", "FAKE"}, {"code", json::serialize(write)}, {"onError", on_error}};
+    const json::value body = {
+        {"binding", "FAKE"}, {"code", json::serialize(write)}, {"onError", on_error}};
     return request("POST", "/execute", body);
   };
   const json::value rolled_back = run_and("rollback");
   EXPECT_EQ(rolled_back.at("ending"), "guest-error");
-  EXPECT_THAT(std::string(rolled_back.at_pointer("/context/note").as_string()), HasSubstr("rolled back"));
+  EXPECT_THAT(std::string(rolled_back.at_pointer("/context/note").as_string()),
+              HasSubstr("rolled back"));
   EXPECT_EQ(read("f").at("content"), "good");
   EXPECT_EQ(count(run({{"op", "read"}})), "0");
   EXPECT_EQ(run_and("keep").at("executionCount"), 4);
@@ -107,7 +115,8 @@ TEST_F(WorkerTest, AnErrorKeepsFilesAndMemoryOrNeither) {
 
 TEST_F(WorkerTest, CellsAreCalledByTheNumberThatTheCallerSees) {
   const auto name = [&](const char* id) {
-    const json::value ran = request("POST", "/execute", {{"contextId", id}, {"code", R"({"op":"error"})"}});
+    const json::value ran =
+        request("POST", "/execute", {{"contextId", id}, {"code", R"({"op":"error"})"}});
     return fmt::format("{} {}", ran.at("executionCount").to_number<int>(),
                        std::string_view(ran.at_pointer("/error/traceback/0").as_string()));
   };
@@ -129,10 +138,12 @@ TEST_F(WorkerTest, VersionsGoThroughToTheInterpreter) {
   run({{"op", "inc"}});
   EXPECT_TRUE(request("POST", path + "/undo", {{"runs", 1}}).at("success").as_bool());
   EXPECT_EQ(count(run({{"op", "read"}})), "2");
-  EXPECT_THAT(request("GET", path + "/checkpoints", nullptr).at("checkpoints").as_array(), SizeIs(1));
+  EXPECT_THAT(request("GET", path + "/checkpoints", nullptr).at("checkpoints").as_array(),
+              SizeIs(1));
   EXPECT_TRUE(request("POST", path + "/restore", {{"name", "one"}}).at("success").as_bool());
   EXPECT_EQ(count(run({{"op", "read"}})), "1");
-  const json::value twin = request("POST", "/execute", {{"contextId", "twin"}, {"code", R"({"op":"inc"})"}});
+  const json::value twin =
+      request("POST", "/execute", {{"contextId", "twin"}, {"code", R"({"op":"inc"})"}});
   EXPECT_EQ(count(twin), "3");
 }
 

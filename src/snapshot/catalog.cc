@@ -17,12 +17,14 @@ constexpr char kNextOwnerKey[] = "n";
 constexpr std::size_t kCheckpointsMax = 1U << 20U;
 
 void append_ordered(std::string& key, std::uint32_t number) {
-  for (int shift = 24; shift >= 0; shift -= 8) key.push_back(static_cast<char>((number >> shift) & 0xffU));
+  for (int shift = 24; shift >= 0; shift -= 8)
+    key.push_back(static_cast<char>((number >> shift) & 0xffU));
 }
 
 std::uint32_t ordered_at(std::string_view key, std::size_t at) {
   std::uint32_t number = 0;
-  for (std::size_t i = at; i < at + 4; ++i) number = (number << 8U) | static_cast<std::uint8_t>(key[i]);
+  for (std::size_t i = at; i < at + 4; ++i)
+    number = (number << 8U) | static_cast<std::uint8_t>(key[i]);
   return number;
 }
 
@@ -30,7 +32,8 @@ std::uint32_t ordered_at(std::string_view key, std::size_t at) {
 Bytes sealed(std::string_view key, const WireWriter& content) {
   WireWriter out;
   out.u8(kRowVersion);
-  out.u64(XXH3_64bits_withSeed(content.out().data(), content.out().size(), XXH3_64bits(key.data(), key.size())));
+  out.u64(XXH3_64bits_withSeed(content.out().data(), content.out().size(),
+                               XXH3_64bits(key.data(), key.size())));
   out.bytes(content.out());
   return out.take();
 }
@@ -44,7 +47,8 @@ Result<WireReader> unsealed(std::string_view key, BytesView row) {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("snapshot context row: format version {} is not known", version)};
   }
-  if (sum != XXH3_64bits_withSeed(content.data(), content.size(), XXH3_64bits(key.data(), key.size()))) {
+  if (sum !=
+      XXH3_64bits_withSeed(content.data(), content.size(), XXH3_64bits(key.data(), key.size()))) {
     return Error{ErrorCode::kCorrupt, "snapshot context row: its checksum is wrong"};
   }
   return in;
@@ -62,7 +66,8 @@ Result<ContextRecord> read_context(std::string_view key, BytesView row) {
     checkpoint.version.sequence = in.number();
     checkpoint.time_ms = in.zigzag();
   }
-  if (!in.at_end() || record.owner == 0) return Error{ErrorCode::kCorrupt, "snapshot context row is wrong"};
+  if (!in.at_end() || record.owner == 0)
+    return Error{ErrorCode::kCorrupt, "snapshot context row is wrong"};
   return record;
 }
 
@@ -97,8 +102,8 @@ Result<void> check_context_name(std::string_view name) {
                fmt::format("a context's name has 1 to {} bytes", kContextNameBytesMax)};
 }
 
-Result<void> put_context(storage::Transaction& transaction, storage::TableId table, std::string_view name,
-                         const ContextRecord& record) {
+Result<void> put_context(storage::Transaction& transaction, storage::TableId table,
+                         std::string_view name, const ContextRecord& record) {
   WireWriter out;
   out.varint(record.owner);
   out.varint(record.family);
@@ -113,11 +118,13 @@ Result<void> put_context(storage::Transaction& transaction, storage::TableId tab
   return transaction.put(table, key, sealed(key, out));
 }
 
-Result<void> erase_context(storage::Transaction& transaction, storage::TableId table, std::string_view name) {
+Result<void> erase_context(storage::Transaction& transaction, storage::TableId table,
+                           std::string_view name) {
   return transaction.erase(table, kContextPrefix + std::string(name));
 }
 
-Result<void> put_next_owner(storage::Transaction& transaction, storage::TableId table, std::uint32_t next_owner) {
+Result<void> put_next_owner(storage::Transaction& transaction, storage::TableId table,
+                            std::uint32_t next_owner) {
   WireWriter out;
   out.varint(next_owner);
   return transaction.put(table, kNextOwnerKey, sealed(kNextOwnerKey, out));
@@ -132,15 +139,16 @@ Result<Catalog> read_catalog(storage::Reader& reader, storage::TableId table) {
     if (!in.at_end() || catalog.next_owner == 0)
       return Error{ErrorCode::kCorrupt, "snapshot owner count is wrong"};
   }
-  SW_CHECK_OK(reader.scan(storage::Range::of_prefix(table, kContextPrefix), storage::Order::kAscending,
-                          [&](std::string_view key, BytesView row) -> Result<storage::Scan> {
-                            SW_TRY(ContextRecord record, read_context(key, row));
-                            if (record.owner >= catalog.next_owner) {
-                              return Error{ErrorCode::kCorrupt, "snapshot context row: its owner is unknown"};
-                            }
-                            catalog.contexts.emplace(key.substr(sizeof kContextPrefix - 1), std::move(record));
-                            return storage::Scan::kContinue;
-                          }));
+  SW_CHECK_OK(reader.scan(
+      storage::Range::of_prefix(table, kContextPrefix), storage::Order::kAscending,
+      [&](std::string_view key, BytesView row) -> Result<storage::Scan> {
+        SW_TRY(ContextRecord record, read_context(key, row));
+        if (record.owner >= catalog.next_owner) {
+          return Error{ErrorCode::kCorrupt, "snapshot context row: its owner is unknown"};
+        }
+        catalog.contexts.emplace(key.substr(sizeof kContextPrefix - 1), std::move(record));
+        return storage::Scan::kContinue;
+      }));
   return catalog;
 }
 

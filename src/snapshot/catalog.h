@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The contexts of a store and where their packs are: what the contexts table holds, and the keys of both tables.
+// The contexts of a store and where their packs are: what the contexts table holds, and the keys of
+// both tables.
 //
-// A context that is forked and its forks are a family: they share packs, and garbage is looked for in a family as
-// a whole. Packs lie in the order family, owner, sequence. A context's newest version is its last pack, so a save
-// writes nothing but packs.
+// A context that is forked and its forks are a family: they share packs, and garbage is looked for
+// in a family as a whole. Packs lie in the order family, owner, sequence. A context's newest
+// version is its last pack, so a save writes nothing but packs.
 
 #include <cstdint>
 #include <map>
@@ -43,10 +44,12 @@ std::string family_prefix(std::uint32_t family);
 std::optional<PackId> pack_of_key(std::string_view key);
 
 Result<void> check_context_name(std::string_view name);
-Result<void> put_context(storage::Transaction& transaction, storage::TableId table, std::string_view name,
-                         const ContextRecord& record);
-Result<void> erase_context(storage::Transaction& transaction, storage::TableId table, std::string_view name);
-Result<void> put_next_owner(storage::Transaction& transaction, storage::TableId table, std::uint32_t next_owner);
+Result<void> put_context(storage::Transaction& transaction, storage::TableId table,
+                         std::string_view name, const ContextRecord& record);
+Result<void> erase_context(storage::Transaction& transaction, storage::TableId table,
+                           std::string_view name);
+Result<void> put_next_owner(storage::Transaction& transaction, storage::TableId table,
+                            std::uint32_t next_owner);
 
 struct Catalog {
   Contexts contexts;

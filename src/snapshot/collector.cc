@@ -36,7 +36,8 @@ Result<void> Collector::mark_pack(PackReader& packs, PackId id, const Work& work
 }
 
 Result<void> Collector::mark_version(const Pack& pack, std::uint32_t history) {
-  if (!pack.version) return Error{ErrorCode::kCorrupt, "snapshot pack " + to_string(pack.id) + ": no version"};
+  if (!pack.version)
+    return Error{ErrorCode::kCorrupt, "snapshot pack " + to_string(pack.id) + ": no version"};
   needed_[pack.id].version = true;
   needed_[pack.version->host_tables].host_tables = true;
   for (const RegionRef& region : pack.version->regions) {
@@ -80,8 +81,9 @@ bool Collector::is_older(PackId id) const {
   return last == roots_.last_sequence.end() || id.sequence <= last->second;
 }
 
-Result<CollectionStep> Collector::sweep(storage::Reader& reader, storage::TableId table, std::uint32_t family,
-                                        PackReader& packs, EntryCounts& counts, Compression& compression,
+Result<CollectionStep> Collector::sweep(storage::Reader& reader, storage::TableId table,
+                                        std::uint32_t family, PackReader& packs,
+                                        EntryCounts& counts, Compression& compression,
                                         const CollectionBudget& budget) const {
   CollectionStep step;
   step.resume_after = resume_after_;
@@ -106,8 +108,9 @@ Result<CollectionStep> Collector::sweep(storage::Reader& reader, storage::TableI
           return storage::Scan::kContinue;
         }
         const auto count = counts.find(*id);
-        const bool sparse = count == counts.end() || static_cast<double>(needed->second.entries.size()) <=
-                                                         static_cast<double>(count->second) * budget.prune_below;
+        const bool sparse =
+            count == counts.end() || static_cast<double>(needed->second.entries.size()) <=
+                                         static_cast<double>(count->second) * budget.prune_below;
         if (value_bytes >= budget.prune_bytes_min && sparse) to_prune.emplace_back(*id, key);
         return storage::Scan::kContinue;
       }));
@@ -126,11 +129,14 @@ Result<std::optional<Bytes>> Collector::prune(PackReader& packs, PackId id, cons
   if (!row) return std::optional<Bytes>();
   SW_TRY(Pack pack, decode_pack(id, *row, PackPart::kAll, compression));
   counts[id] = pack.entries.size();
-  const std::size_t parts_before = pack.entries.size() + pack.nodes.size() + (pack.version ? 1U : 0U);
-  if (static_cast<double>(needed.entries.size()) > static_cast<double>(pack.entries.size()) * budget.prune_below) {
+  const std::size_t parts_before =
+      pack.entries.size() + pack.nodes.size() + (pack.version ? 1U : 0U);
+  if (static_cast<double>(needed.entries.size()) >
+      static_cast<double>(pack.entries.size()) * budget.prune_below) {
     return std::optional<Bytes>();
   }
-  std::erase_if(pack.entries, [&](const Entry& entry) { return !needed.entries.contains(entry.index); });
+  std::erase_if(pack.entries,
+                [&](const Entry& entry) { return !needed.entries.contains(entry.index); });
   std::erase_if(pack.nodes, [&](const Node& node) { return !needed.nodes.contains(node.index); });
   if (!needed.version) pack.version.reset();
   const bool tables_go = pack.host_tables && !needed.host_tables;

@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds the packs of a family of contexts that no version needs, in small steps between which the contexts go on.
+// Finds the packs of a family of contexts that no version needs, in small steps between which the
+// contexts go on.
 //
-// That is simple because packs never change: what cannot be reached from the versions that are kept when a
-// collection starts can never be reached again, and what is written later is left alone. So a collection looks at
-// one moment, however long it takes. All references lead to smaller sequence numbers; marking from the highest one
-// down reads each pack once.
+// That is simple because packs never change: what cannot be reached from the versions that are kept
+// when a collection starts can never be reached again, and what is written later is left alone. So
+// a collection looks at one moment, however long it takes. All references lead to smaller sequence
+// numbers; marking from the highest one down reads each pack once.
 //
-// A pack that is needed only in part is pruned: the rest is taken out, what remains keeps its names.
+// A pack that is needed only in part is pruned: the rest is taken out, what remains keeps its
+// names.
 
 #include <cstdint>
 #include <map>
@@ -28,7 +30,8 @@ using EntryCounts = std::map<PackId, std::size_t>;
 struct CollectionRoots {
   /// Versions and how many before each are kept too.
   std::map<PackId, std::uint32_t> versions;
-  /// The last pack of each owner there is. Packs beyond it, and of owners from `owners_end` on, came later.
+  /// The last pack of each owner there is. Packs beyond it, and of owners from `owners_end` on,
+  /// came later.
   std::map<std::uint32_t, std::uint32_t> last_sequence;
   std::uint32_t owners_end = 0;
 };
@@ -59,12 +62,13 @@ class Collector {
   /// Packs found to be needed.
   std::size_t needed_packs() const { return needed_.size(); }
 
-  /// Errors: kCorrupt when something needed is damaged: the collection must not go on, nothing was deleted for it.
+  /// Errors: kCorrupt when something needed is damaged: the collection must not go on, nothing was
+  /// deleted for it.
   Result<void> mark(PackReader& packs, const CollectionBudget& budget);
   /// Looks at the next packs once all is marked. Deletes nothing; `advance` after the commit.
-  Result<CollectionStep> sweep(storage::Reader& reader, storage::TableId table, std::uint32_t family,
-                               PackReader& packs, EntryCounts& counts, Compression& compression,
-                               const CollectionBudget& budget) const;
+  Result<CollectionStep> sweep(storage::Reader& reader, storage::TableId table,
+                               std::uint32_t family, PackReader& packs, EntryCounts& counts,
+                               Compression& compression, const CollectionBudget& budget) const;
   void advance(const CollectionStep& step) { resume_after_ = step.resume_after; }
 
  private:
@@ -91,8 +95,9 @@ class Collector {
   Result<void> mark_node(const Pack& pack, std::uint16_t index);
   Result<void> mark_chain(const Pack& pack, std::uint16_t index);
   bool is_older(PackId id) const;
-  Result<std::optional<Bytes>> prune(PackReader& packs, PackId id, const Needed& needed, EntryCounts& counts,
-                                     Compression& compression, const CollectionBudget& budget) const;
+  Result<std::optional<Bytes>> prune(PackReader& packs, PackId id, const Needed& needed,
+                                     EntryCounts& counts, Compression& compression,
+                                     const CollectionBudget& budget) const;
 
   CollectionRoots roots_;
   std::map<PackId, Work, HigherSequenceFirst> work_;

@@ -10,12 +10,17 @@
 namespace sw::snapshot {
 
 namespace {
-// What is compressed is mostly short and already sparse: higher levels cost time and save a percent or two.
+// What is compressed is mostly short and already sparse: higher levels cost time and save a percent
+// or two.
 constexpr int kLevel = 1;
 }  // namespace
 
-void Compression::FreeCompressor::operator()(ZSTD_CCtx_s* context) const noexcept { ZSTD_freeCCtx(context); }
-void Compression::FreeDecompressor::operator()(ZSTD_DCtx_s* context) const noexcept { ZSTD_freeDCtx(context); }
+void Compression::FreeCompressor::operator()(ZSTD_CCtx_s* context) const noexcept {
+  ZSTD_freeCCtx(context);
+}
+void Compression::FreeDecompressor::operator()(ZSTD_DCtx_s* context) const noexcept {
+  ZSTD_freeDCtx(context);
+}
 
 Compression::Compression() : compressor_(ZSTD_createCCtx()), decompressor_(ZSTD_createDCtx()) {
   if (!compressor_ || !decompressor_) throw std::bad_alloc();
@@ -26,8 +31,8 @@ Compression::~Compression() = default;
 
 Result<Bytes> Compression::compress(BytesView bytes) {
   scratch_.resize(ZSTD_compressBound(bytes.size()));
-  const std::size_t size =
-      ZSTD_compress2(compressor_.get(), scratch_.data(), scratch_.size(), bytes.data(), bytes.size());
+  const std::size_t size = ZSTD_compress2(compressor_.get(), scratch_.data(), scratch_.size(),
+                                          bytes.data(), bytes.size());
   if (ZSTD_isError(size) != 0) {
     return Error{ErrorCode::kInternal, fmt::format("zstd: {}", ZSTD_getErrorName(size))};
   }
@@ -36,9 +41,10 @@ Result<Bytes> Compression::compress(BytesView bytes) {
 
 Result<Bytes> Compression::decompress(BytesView compressed, std::size_t size) {
   Bytes out(size);
-  const std::size_t got =
-      ZSTD_decompressDCtx(decompressor_.get(), out.data(), out.size(), compressed.data(), compressed.size());
-  if (ZSTD_isError(got) != 0) return Error{ErrorCode::kCorrupt, fmt::format("zstd: {}", ZSTD_getErrorName(got))};
+  const std::size_t got = ZSTD_decompressDCtx(decompressor_.get(), out.data(), out.size(),
+                                              compressed.data(), compressed.size());
+  if (ZSTD_isError(got) != 0)
+    return Error{ErrorCode::kCorrupt, fmt::format("zstd: {}", ZSTD_getErrorName(got))};
   if (got != size) return Error{ErrorCode::kCorrupt, "zstd: another size than announced"};
   return out;
 }

@@ -21,7 +21,8 @@ class Compression {
   Compression& operator=(const Compression&) = delete;
 
   Result<Bytes> compress(BytesView bytes);
-  /// Errors: kCorrupt unless the result is exactly `size` bytes, which the caller has checked against a limit.
+  /// Errors: kCorrupt unless the result is exactly `size` bytes, which the caller has checked
+  /// against a limit.
   Result<Bytes> decompress(BytesView compressed, std::size_t size);
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The directory is written column by column (all page numbers, then all kinds, …), because like compresses well
-// with like. Checks are random, so they stand apart, uncompressed. Whole pages stand at the end of the
-// differences, transposed by the stride that suits them.
+// The directory is written column by column (all page numbers, then all kinds, …), because like
+// compresses well with like. Checks are random, so they stand apart, uncompressed. Whole pages
+// stand at the end of the differences, transposed by the stride that suits them.
 
 #include "snapshot/pack.h"
 
@@ -40,7 +40,8 @@ Error damaged(PackId id, std::string_view what) {
 
 /// The id goes into the sum, so that a pack under another's key is noticed.
 std::uint64_t sum_of(PackId id, BytesView body) {
-  return XXH3_64bits_withSeed(body.data(), body.size(), (std::uint64_t{id.owner} << 32U) | id.sequence);
+  return XXH3_64bits_withSeed(body.data(), body.size(),
+                              (std::uint64_t{id.owner} << 32U) | id.sequence);
 }
 
 /// The packs that a pack refers to, numbered; 0 is the pack itself.
@@ -85,7 +86,8 @@ void write_entries(WireWriter& out, const Pack& pack, const PackNumbers& numbers
     page = entry.page + 1;
   }
   for (const Entry& entry : pack.entries) {
-    out.u8(static_cast<std::uint8_t>(static_cast<std::uint8_t>(entry.against) | (entry.whole ? kKindWhole : 0)));
+    out.u8(static_cast<std::uint8_t>(static_cast<std::uint8_t>(entry.against) |
+                                     (entry.whole ? kKindWhole : 0)));
   }
   for (const Entry& entry : pack.entries) {
     if (entry.against == Against::kStored) out.varint(numbers.of(entry.base.pack));
@@ -109,7 +111,8 @@ void write_nodes(WireWriter& out, const Pack& pack, const PackNumbers& numbers) 
       out.varint(run.page_in_region - next);
       next = std::uint32_t{run.page_in_region} + run.length;
     }
-    for (const PageRun& run : node.runs) out.varint(((run.length - 1U) << 1U) | (run.plain ? 1U : 0U));
+    for (const PageRun& run : node.runs)
+      out.varint(((run.length - 1U) << 1U) | (run.plain ? 1U : 0U));
     for (const PageRun& run : node.runs) out.varint(numbers.of(run.first.pack));
     std::int64_t index = 0;
     for (const PageRun& run : node.runs) {
@@ -162,7 +165,9 @@ Result<Bytes> read_section(WireReader& in, std::size_t bytes_max, Compression& c
   return compression.decompress(stored, size);
 }
 
-void skip_section(WireReader& in, std::size_t bytes_max) { in.bytes(in.count(in.number<std::size_t>(bytes_max))); }
+void skip_section(WireReader& in, std::size_t bytes_max) {
+  in.bytes(in.count(in.number<std::size_t>(bytes_max)));
+}
 
 /// The stride (1, 4 or 8) by which a sample of the whole pages compresses best.
 Result<std::uint8_t> best_stride(BytesView whole, Compression& compression) {
@@ -200,7 +205,8 @@ Result<Laid> lay_out(const Pack& pack, Compression& compression) {
   return laid;
 }
 
-// ---------------------------------------------------------------------------------------------- reading
+// ----------------------------------------------------------------------------------------------
+// reading
 
 class DirectoryReader {
  public:
@@ -209,7 +215,8 @@ class DirectoryReader {
   bool read() {
     const std::uint8_t flags = in_.u8();
     stride_ = in_.u8();
-    if (flags > (kHasVersion | kHasHostTables) || (stride_ != 1 && stride_ != 4 && stride_ != 8)) return false;
+    if (flags > (kHasVersion | kHasHostTables) || (stride_ != 1 && stride_ != 4 && stride_ != 8))
+      return false;
     has_host_tables_ = (flags & kHasHostTables) != 0;
     read_numbers();
     read_entries();
@@ -288,7 +295,8 @@ class DirectoryReader {
       entry.base.index = static_cast<std::uint16_t>(stepped(entry.index, kIndexMax));
       if (entry.base.pack == pack_.id) in_.fail();  // or a page could be its own base
     }
-    for (Entry& entry : entries) entry.size = entry.whole ? kPageBytes : in_.number(kSparseBytesMax);
+    for (Entry& entry : entries)
+      entry.size = entry.whole ? kPageBytes : in_.number(kSparseBytesMax);
   }
 
   void read_nodes() {
@@ -380,8 +388,9 @@ Result<void> read_body(WireReader in, PackPart part, Compression& compression, P
     }
     if (reader.stride() != 1) {
       const BytesView whole = BytesView(pack.differences).subspan(reader.sparse_bytes());
-      std::ranges::copy(untranspose(whole, reader.stride()),
-                        pack.differences.begin() + static_cast<std::ptrdiff_t>(reader.sparse_bytes()));
+      std::ranges::copy(
+          untranspose(whole, reader.stride()),
+          pack.differences.begin() + static_cast<std::ptrdiff_t>(reader.sparse_bytes()));
     }
   }
   if (reader.has_host_tables()) {
@@ -414,8 +423,8 @@ Result<Bytes> encode_pack(const Pack& pack, Compression& compression) {
   SW_TRY(const Laid laid, lay_out(pack, compression));
   const PackNumbers numbers(pack);
   WireWriter directory;
-  directory.u8(
-      static_cast<std::uint8_t>((pack.version ? kHasVersion : 0) | (pack.host_tables ? kHasHostTables : 0)));
+  directory.u8(static_cast<std::uint8_t>((pack.version ? kHasVersion : 0) |
+                                         (pack.host_tables ? kHasHostTables : 0)));
   directory.u8(laid.stride);
   directory.varint(numbers.others().size());
   for (const PackId id : numbers.others()) {
@@ -445,12 +454,14 @@ Result<Pack> decode_pack(PackId id, BytesView bytes, PackPart part, Compression&
   WireReader in(bytes);
   if (!std::ranges::equal(in.bytes(kMagic.size()), kMagic)) return damaged(id, "not a pack");
   const std::uint8_t version = in.u8();
-  if (version != kPackVersion) return damaged(id, fmt::format("format version {} is not known", version));
+  if (version != kPackVersion)
+    return damaged(id, fmt::format("format version {} is not known", version));
   const std::uint64_t sum = in.u64();
   if (sum != sum_of(id, bytes.subspan(kHeaderBytes))) return damaged(id, "its checksum is wrong");
   Pack pack;
   pack.id = id;
-  if (auto read = read_body(in, part, compression, pack); !read.ok()) return damaged(id, read.error().message);
+  if (auto read = read_body(in, part, compression, pack); !read.ok())
+    return damaged(id, read.error().message);
   return pack;
 }
 

@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A pack is what one step of a context writes: one row of the storage. It holds the pages that changed, the parts
-// of the page table that changed, and the version that the step made. Format: docs/formats/snapshot.md.
+// A pack is what one step of a context writes: one row of the storage. It holds the pages that
+// changed, the parts of the page table that changed, and the version that the step made. Format:
+// docs/formats/snapshot.md.
 //
-// A page table maps page numbers to entries of packs. It is a tree of two levels which shares what did not change
-// with older tables: a version lists nodes, one for each region of 256 pages, and a node lists entries, both
-// wherever they were written. So a fork, a checkpoint or going back is one more version, and copies nothing.
+// A page table maps page numbers to entries of packs. It is a tree of two levels which shares what
+// did not change with older tables: a version lists nodes, one for each region of 256 pages, and a
+// node lists entries, both wherever they were written. So a fork, a checkpoint or going back is one
+// more version, and copies nothing.
 //
-// Everything a pack refers to was written before it and has a smaller sequence number, in forks too.
+// Everything a pack refers to was written before it and has a smaller sequence number, in forks
+// too.
 
 #include <compare>
 #include <cstdint>

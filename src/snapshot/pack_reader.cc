@@ -22,7 +22,9 @@ Error missing(PackId id, std::string_view what) {
 
 }  // namespace
 
-Result<std::optional<Bytes>> PackReader::bytes(PackId id) { return reader_.get(table_, pack_key(family_, id)); }
+Result<std::optional<Bytes>> PackReader::bytes(PackId id) {
+  return reader_.get(table_, pack_key(family_, id));
+}
 
 Result<Pack> PackReader::directory(PackId id) {
   SW_TRY(const auto row, bytes(id));
@@ -44,11 +46,12 @@ Result<std::shared_ptr<const Pack>> PackReader::pack(PackId id) {
   return shared;
 }
 
-/// Large packs go first: they hold the bulk that was written once, and small ones are what chains lead through.
+/// Large packs go first: they hold the bulk that was written once, and small ones are what chains
+/// lead through.
 void PackReader::make_room(std::size_t bytes) {
   while (!kept_.empty() && kept_bytes_ + bytes > kKeptBytesMax) {
-    const auto largest =
-        std::ranges::max_element(kept_, {}, [](const auto& item) { return item.second->differences.size(); });
+    const auto largest = std::ranges::max_element(
+        kept_, {}, [](const auto& item) { return item.second->differences.size(); });
     kept_bytes_ -= weight(*largest->second);
     kept_.erase(largest);
   }

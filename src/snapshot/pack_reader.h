@@ -17,7 +17,8 @@ namespace sw::snapshot {
 
 class PackReader {
  public:
-  PackReader(storage::Reader& reader, storage::TableId table, std::uint32_t family, Compression& compression)
+  PackReader(storage::Reader& reader, storage::TableId table, std::uint32_t family,
+             Compression& compression)
       : reader_(reader), table_(table), family_(family), compression_(compression) {}
 
   /// Shared with the reader, which may drop its own share at the next call.

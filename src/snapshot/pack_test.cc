@@ -31,12 +31,20 @@ void add_entry(Pack& pack, Entry entry, std::string_view difference) {
 Pack sample_pack() {
   Pack pack{.id = kSelf};
   std::string whole(kPageBytes, '\0');
-  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<char>(i % 4 == 0 ? i / 4 : 0);
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    whole[i] = static_cast<char>(i % 4 == 0 ? i / 4 : 0);
   add_entry(pack, {.index = 0, .page = 7, .against = Against::kImage, .check = 0x11111111},
             "\x02\x03"
             "abc");
-  add_entry(pack, {.index = 1, .page = 8, .against = Against::kZero, .whole = true, .check = 0x22222222}, whole);
-  add_entry(pack, {.index = 3, .page = 300, .against = Against::kStored, .base = {{2, 9}, 5}, .check = 0x33333333},
+  add_entry(pack,
+            {.index = 1, .page = 8, .against = Against::kZero, .whole = true, .check = 0x22222222},
+            whole);
+  add_entry(pack,
+            {.index = 3,
+             .page = 300,
+             .against = Against::kStored,
+             .base = {{2, 9}, 5},
+             .check = 0x33333333},
             "\x01\x01x");
   pack.nodes.push_back({0, 0, {{7, 2, {kSelf, 0}, true}, {100, 156, {{3, 4}, 17}, false}}});
   pack.nodes.push_back({2, 1, {{44, 1, {kSelf, 3}, false}}});
@@ -75,9 +83,10 @@ std::string difference_of(const Pack& pack, std::size_t entry) {
 /// Makes the checksum of changed bytes right, so that what is behind it is tested too.
 void reseal(Bytes& bytes, PackId id = kSelf) {
   const BytesView body = BytesView(bytes).subspan(kBodyOffset);
-  const std::uint64_t sum =
-      XXH3_64bits_withSeed(body.data(), body.size(), (std::uint64_t{id.owner} << 32U) | id.sequence);
-  for (std::size_t i = 0; i < 8; ++i) bytes[kSumOffset + i] = static_cast<std::byte>(sum >> (8 * i));
+  const std::uint64_t sum = XXH3_64bits_withSeed(body.data(), body.size(),
+                                                 (std::uint64_t{id.owner} << 32U) | id.sequence);
+  for (std::size_t i = 0; i < 8; ++i)
+    bytes[kSumOffset + i] = static_cast<std::byte>(sum >> (8 * i));
 }
 
 TEST(Pack, ComesBackAsItWas) {
@@ -166,8 +175,8 @@ TEST(Pack, OfALaterFormatIsRefused) {
   EXPECT_THAT(later.error().message, HasSubstr("format version 2"));
 }
 
-// Whoever can write the storage can also make checksums right: the reader must still not be misled into reading or
-// writing out of bounds. The sanitizers watch.
+// Whoever can write the storage can also make checksums right: the reader must still not be misled
+// into reading or writing out of bounds. The sanitizers watch.
 TEST(Pack, ForgedPacksAreReadSafely) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -177,7 +186,8 @@ TEST(Pack, ForgedPacksAreReadSafely) {
   for (int i = 0; i < 30000; ++i) {
     Bytes forged = bytes;
     for (std::size_t n = 1 + random() % 3; n > 0; --n) {
-      forged[kBodyOffset + random() % (forged.size() - kBodyOffset)] = static_cast<std::byte>(random());
+      forged[kBodyOffset + random() % (forged.size() - kBodyOffset)] =
+          static_cast<std::byte>(random());
     }
     reseal(forged);
     const auto pack = decoded(forged);
@@ -189,7 +199,8 @@ TEST(Pack, ForgedPacksAreReadSafely) {
       ASSERT_TRUE(entry.against != Against::kStored || entry.base.pack.sequence < kSelf.sequence);
     }
     for (const Node& node : pack->nodes) {
-      for (const PageRun& run : node.runs) ASSERT_LE(run.page_in_region + run.length, int{kRegionPages});
+      for (const PageRun& run : node.runs)
+        ASSERT_LE(run.page_in_region + run.length, int{kRegionPages});
     }
   }
   EXPECT_GT(read, 0) << "the test should reach beyond the first check";
@@ -213,12 +224,14 @@ TEST(Pack, NodeWithoutPagesIsRefused) {
 TEST(Pack, IdsAreWrittenAndRead) {
   EXPECT_EQ(to_string(PackId{3, 10}), "3.10");
   EXPECT_EQ(parse_pack_id("3.10"), (PackId{3, 10}));
-  for (const char* const wrong : {"", "3", "3.", ".1", "3.0", "3.10x", "-1.2", "3.99999999999", "a.b"}) {
+  for (const char* const wrong :
+       {"", "3", "3.", ".1", "3.0", "3.10x", "-1.2", "3.99999999999", "a.b"}) {
     EXPECT_EQ(parse_pack_id(wrong), std::nullopt) << wrong;
   }
 }
 
-// A pack written by the first version of the format; it must stay readable. docs/formats/snapshot.md explains it.
+// A pack written by the first version of the format; it must stay readable.
+// docs/formats/snapshot.md explains it.
 TEST(Pack, GoldenPackIsRead) {
   const auto golden = read_file(SW_SNAPSHOT_GOLDEN);
   ASSERT_TRUE(golden.ok()) << golden.error().message;

@@ -51,7 +51,8 @@ void append_varint(Bytes& out, std::size_t value) {
   out.push_back(static_cast<std::byte>(value));
 }
 
-/// A varint of at most two bytes, enough for any place in a page. Advances `at`; SIZE_MAX at a wrong one.
+/// A varint of at most two bytes, enough for any place in a page. Advances `at`; SIZE_MAX at a
+/// wrong one.
 std::size_t read_varint(BytesView in, std::size_t& at) {
   if (at >= in.size()) return SIZE_MAX;
   const auto first = static_cast<std::size_t>(in[at++]);
@@ -97,12 +98,14 @@ void xor_into(Page& page, PageView other) {
 bool append_sparse(Bytes& out, const Page& difference, std::size_t bytes_max) {
   const std::size_t size_before = out.size();
   std::size_t written = 0;
-  for (std::size_t at = skip_zeros(difference, 0); at < kPageBytes; at = skip_zeros(difference, written)) {
+  for (std::size_t at = skip_zeros(difference, 0); at < kPageBytes;
+       at = skip_zeros(difference, written)) {
     const std::size_t end = run_end(difference, at);
     append_varint(out, at - written);
     append_varint(out, end - at);
     const auto begin = difference.begin();
-    out.insert(out.end(), begin + static_cast<std::ptrdiff_t>(at), begin + static_cast<std::ptrdiff_t>(end));
+    out.insert(out.end(), begin + static_cast<std::ptrdiff_t>(at),
+               begin + static_cast<std::ptrdiff_t>(end));
     written = end;
     if (out.size() - size_before > bytes_max) {
       out.resize(size_before);

@@ -7,8 +7,9 @@ namespace sw::snapshot {
 namespace {
 
 bool extends(const PageRun& run, std::uint32_t page, const PageState& state) {
-  return page == std::uint32_t{run.page_in_region} + run.length && state.place.pack == run.first.pack &&
-         state.place.index == run.first.index + run.length && run.plain == (state.depth == 0);
+  return page == std::uint32_t{run.page_in_region} + run.length &&
+         state.place.pack == run.first.pack && state.place.index == run.first.index + run.length &&
+         run.plain == (state.depth == 0);
 }
 
 }  // namespace

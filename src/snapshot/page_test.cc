@@ -99,7 +99,8 @@ TEST(Page, RandomSparseInputNeverWritesOutsideThePage) {
   std::mt19937 random(seed);
   for (int i = 0; i < 20000; ++i) {
     Bytes input(random() % 40);
-    for (std::byte& byte : input) byte = static_cast<std::byte>(random() % 3 == 0 ? 0xff : random());
+    for (std::byte& byte : input)
+      byte = static_cast<std::byte>(random() % 3 == 0 ? 0xff : random());
     Page page = {};
     apply_sparse(page, input);  // the sanitizers watch
   }
@@ -109,7 +110,8 @@ TEST(Page, TransposedBytesComeBack) {
   std::mt19937 random(3);
   Bytes bytes(kPageBytes * 2);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  for (const std::size_t stride : {1U, 4U, 8U}) EXPECT_EQ(untranspose(transpose(bytes, stride), stride), bytes);
+  for (const std::size_t stride : {1U, 4U, 8U})
+    EXPECT_EQ(untranspose(transpose(bytes, stride), stride), bytes);
   EXPECT_EQ(transpose(BytesView(bytes), 4)[1], bytes[4]);
 }
 

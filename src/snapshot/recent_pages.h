@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The stored content of the pages that change most often: the next difference is taken to it, and is several times
-// smaller than the one to the image.
+// The stored content of the pages that change most often: the next difference is taken to it, and
+// is several times smaller than the one to the image.
 
 #include <cstdint>
 #include <list>
@@ -19,8 +19,9 @@ class RecentPages {
   explicit RecentPages(std::size_t bytes_max) : pages_max_(bytes_max / kPageBytes) {}
 
   const Page* find(std::uint32_t page) const;
-  /// Keeps a copy, in place of the page that was put longest ago. When that too was put at `step`, the new one is
-  /// left out: a step that changes more than fits shall not push out what it has just put.
+  /// Keeps a copy, in place of the page that was put longest ago. When that too was put at `step`,
+  /// the new one is left out: a step that changes more than fits shall not push out what it has
+  /// just put.
   void put(std::uint32_t page, PageView content, std::uint32_t step);
   void erase(std::uint32_t page);
 

@@ -13,7 +13,8 @@ namespace sw::snapshot {
 namespace {
 
 Error damaged(std::uint32_t page, std::string_view what) {
-  return Error{ErrorCode::kCorrupt, fmt::format("page {} of the memory cannot be restored: {}", page, what)};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("page {} of the memory cannot be restored: {}", page, what)};
 }
 
 }  // namespace
@@ -21,7 +22,8 @@ Error damaged(std::uint32_t page, std::string_view what) {
 Result<void> Restorer::restore(const Version& version, std::uint32_t newest_sequence) {
   for (const RegionRef& region : version.regions) SW_CHECK_OK(restore_region(region));
   if (live_.digest != version.digest || live_.stored_pages != version.pages) {
-    return Error{ErrorCode::kCorrupt, "the pages of the memory are whole, but not those of this version"};
+    return Error{ErrorCode::kCorrupt,
+                 "the pages of the memory are whole, but not those of this version"};
   }
   keep_recent_pages(newest_sequence);
   return {};
@@ -31,8 +33,9 @@ Result<void> Restorer::restore_region(const RegionRef& region) {
   SW_TRY(const auto pack, packs_.pack(region.node.pack));
   SW_TRY(const Node* const node, find_node(*pack, region.node.index));
   if (node->region != region.region) {
-    return Error{ErrorCode::kCorrupt, fmt::format("snapshot pack {}: table node {} is not of region {}",
-                                                  to_string(pack->id), node->index, region.region)};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("snapshot pack {}: table node {} is not of region {}",
+                             to_string(pack->id), node->index, region.region)};
   }
   for (const PageRun& run : node->runs) SW_CHECK_OK(restore_run(region.region, run));
   live_.table.slot(region.region).node = region.node;
@@ -49,12 +52,14 @@ Result<void> Restorer::restore_run(std::uint32_t region, const PageRun& run) {
 }
 
 Result<void> Restorer::restore_page(std::uint32_t page, Place place, bool plain) {
-  if ((std::size_t{page} + 1) * kPageBytes > memory_.size()) return damaged(page, "it lies outside the memory");
+  if ((std::size_t{page} + 1) * kPageBytes > memory_.size())
+    return damaged(page, "it lies outside the memory");
   PageState& state = live_.table.at(page);
   state.place = place;
   Page content = {};
   SW_CHECK_OK(build_page(page, state, content));
-  if (plain != (state.depth == 0)) return damaged(page, "its entry is not what the page table says");
+  if (plain != (state.depth == 0))
+    return damaged(page, "its entry is not what the page table says");
   copy_page(content, memory_.data() + std::size_t{page} * kPageBytes);
   live_.digest += digest_share(page, state.hash);
   ++live_.stored_pages;
@@ -92,13 +97,16 @@ Result<void> Restorer::build_page(std::uint32_t page, PageState& state, Page& co
   return damaged(page, "its chain of differences is too long");
 }
 
-Result<Against> Restorer::apply(std::uint32_t page, const Pack& pack, const Entry& entry, Page& content) {
-  if (entry.page != page) return damaged(page, fmt::format("its entry is that of page {}", entry.page));
+Result<Against> Restorer::apply(std::uint32_t page, const Pack& pack, const Entry& entry,
+                                Page& content) {
+  if (entry.page != page)
+    return damaged(page, fmt::format("its entry is that of page {}", entry.page));
   const BytesView difference = BytesView(pack.differences).subspan(entry.offset, entry.size);
   if (entry.whole) xor_into(content, difference.first<kPageBytes>());
   else if (!apply_sparse(content, difference)) return damaged(page, "its difference is wrong");
   if (entry.against == Against::kImage) {
-    if ((std::size_t{page} + 1) * kPageBytes > image_.size()) return damaged(page, "the image has no such page");
+    if ((std::size_t{page} + 1) * kPageBytes > image_.size())
+      return damaged(page, "the image has no such page");
     xor_into(content, page_at(image_, page));
   }
   return entry.against;
@@ -116,7 +124,8 @@ void Restorer::keep_recent_pages(std::uint32_t newest_sequence) {
     }
   }
   std::sort(pages.begin(), pages.end());
-  for (const auto& [sequence, page] : pages) live_.recent.put(page, page_at(memory_, page), sequence);
+  for (const auto& [sequence, page] : pages)
+    live_.recent.put(page, page_at(memory_, page), sequence);
 }
 
 }  // namespace sw::snapshot

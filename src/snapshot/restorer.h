@@ -13,8 +13,8 @@
 
 namespace sw::snapshot {
 
-/// Writes a version's pages over a memory that is as the image has it, each one checked before it is written, and
-/// fills in what is stored of it.
+/// Writes a version's pages over a memory that is as the image has it, each one checked before it
+/// is written, and fills in what is stored of it.
 class Restorer {
  public:
   Restorer(PackReader& packs, BytesView image, std::span<std::byte> memory, LiveState& live)

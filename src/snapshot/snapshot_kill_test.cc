@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// kill -9 of a process that saves without pause, at moments nobody chose: what another process finds is the memory
-// after a run whose save was reported, or the one in flight.
+// kill -9 of a process that saves without pause, at moments nobody chose: what another process
+// finds is the memory after a run whose save was reported, or the one in flight.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -25,7 +25,8 @@ namespace {
 
 constexpr std::size_t kImagePages = 64;
 
-/// The memory after run `n` in place of that after run `n - 1`: some pages change, and it grows now and then.
+/// The memory after run `n` in place of that after run `n - 1`: some pages change, and it grows now
+/// and then.
 void run(Guest& guest, std::uint32_t n) {
   std::mt19937 random(n);
   if (n % 7 == 0)
@@ -80,9 +81,11 @@ struct Process {
   for (std::uint32_t n = runs_of(guest) + 1;; ++n) {
     run(guest, n);
     const auto ranges = guest.dirty();
-    const auto saved = process.store->save(
-        live,
-        {.memory = guest.memory(), .image = process.image, .changed = ranges, .host_tables = {}, .time_ms = n});
+    const auto saved = process.store->save(live, {.memory = guest.memory(),
+                                                  .image = process.image,
+                                                  .changed = ranges,
+                                                  .host_tables = {},
+                                                  .time_ms = n});
     if (!saved.ok() || ::write(report, &n, sizeof n) != sizeof n) ::_exit(1);
   }
 }
@@ -91,7 +94,8 @@ TEST(SnapshotKill, ContextIsAsAfterTheLastReportedSaveOrTheNext) {
   const auto seed = std::random_device{}();
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
-  const auto folder = must(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-kill-"));
+  const auto folder =
+      must(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-kill-"));
   Guest expected(make_image(kImagePages));
   std::uint32_t expected_runs = 0;
   for (int kill = 0; kill < 15; ++kill) {
@@ -106,15 +110,19 @@ TEST(SnapshotKill, ContextIsAsAfterTheLastReportedSaveOrTheNext) {
 
     std::uint32_t reported = expected_runs;
     for (std::size_t saves = 1 + random() % 30; saves > 0; --saves) {
-      ASSERT_EQ(::read(reports.get(), &reported, sizeof reported), static_cast<ssize_t>(sizeof reported));
+      ASSERT_EQ(::read(reports.get(), &reported, sizeof reported),
+                static_cast<ssize_t>(sizeof reported));
     }
     // Not at a save's end, but somewhere within the next ones.
     using Clock = std::chrono::steady_clock;
-    for (const auto end = Clock::now() + std::chrono::microseconds(random() % 5000); Clock::now() < end;) {
+    for (const auto end = Clock::now() + std::chrono::microseconds(random() % 5000);
+         Clock::now() < end;) {
     }
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    for (std::uint32_t n = 0; ::read(reports.get(), &n, sizeof n) == static_cast<ssize_t>(sizeof n);) reported = n;
+    for (std::uint32_t n = 0;
+         ::read(reports.get(), &n, sizeof n) == static_cast<ssize_t>(sizeof n);)
+      reported = n;
 
     Process process(folder.path());
     auto [guest, live] = process.load();

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The store against a plain model, over random sequences of everything that can be done with it, with restarts and
-// with a storage that fails in all the ways its contract allows.
+// The store against a plain model, over random sequences of everything that can be done with it,
+// with restarts and with a storage that fails in all the ways its contract allows.
 
 #include <gtest/gtest.h>
 
@@ -34,12 +34,14 @@ enum class Fault : std::uint8_t {
 /// Counts down to an operation of a transaction that fails.
 class FailingTransaction final : public storage::Transaction {
  public:
-  FailingTransaction(storage::Transaction& under, std::size_t operations) : under_(under), left_(operations) {}
+  FailingTransaction(storage::Transaction& under, std::size_t operations)
+      : under_(under), left_(operations) {}
 
   Result<std::optional<Bytes>> get(storage::TableId table, std::string_view key) override {
     return under_.get(table, key);
   }
-  Result<void> scan(const storage::Range& range, storage::Order order, const storage::RowCallback& each) override {
+  Result<void> scan(const storage::Range& range, storage::Order order,
+                    const storage::RowCallback& each) override {
     return under_.scan(range, order, each);
   }
   Result<void> scan_keys(const storage::Range& range, storage::Order order,
@@ -59,7 +61,9 @@ class FailingTransaction final : public storage::Transaction {
     SW_CHECK_OK(step());
     return under_.erase_range(range);
   }
-  Result<void> set_alarm(std::optional<storage::Time> time) override { return under_.set_alarm(time); }
+  Result<void> set_alarm(std::optional<storage::Time> time) override {
+    return under_.set_alarm(time);
+  }
 
  private:
   Result<void> step() {
@@ -73,7 +77,8 @@ class FailingTransaction final : public storage::Transaction {
 /// A storage whose next transactions meet a fault.
 class FaultyStorage final : public storage::ObjectStorage {
  public:
-  explicit FaultyStorage(std::unique_ptr<storage::ObjectStorage> under) : under_(std::move(under)) {}
+  explicit FaultyStorage(std::unique_ptr<storage::ObjectStorage> under)
+      : under_(std::move(under)) {}
 
   void set(Fault fault, std::size_t operations) {
     fault_ = fault;
@@ -164,7 +169,8 @@ class Model {
       const auto versions = must(store_->versions(name));
       ASSERT_EQ(versions.size(), context.history.size() + 1) << name;
       expect_state(name, versions[0], *context.newest);
-      for (std::size_t i = 1; i < versions.size(); ++i) expect_state(name, versions[i], *context.history[i - 1]);
+      for (std::size_t i = 1; i < versions.size(); ++i)
+        expect_state(name, versions[i], *context.history[i - 1]);
       const auto checkpoints = must(store_->checkpoints(name));
       ASSERT_EQ(checkpoints.size(), context.checkpoints.size());
     }
@@ -181,8 +187,9 @@ class Model {
     store_.reset();
     object_.reset();
     object_ = std::make_unique<FaultyStorage>(must(storage_.open({"interpreter", "i"}, {})));
-    store_ = must(SnapshotStore::open(
-        *object_, {.history_max = static_cast<std::uint32_t>(history_max_), .recent_bytes_max = 20 * kPageBytes}));
+    store_ =
+        must(SnapshotStore::open(*object_, {.history_max = static_cast<std::uint32_t>(history_max_),
+                                            .recent_bytes_max = 20 * kPageBytes}));
   }
 
   std::string any_context() {
@@ -200,7 +207,8 @@ class Model {
     if (contexts_.contains(name)) {
       const VersionInfo newest = must(store_->latest(name));
       running.guest.grow_to(newest.memory_bytes);
-      Restored restored = must(store_->restore(name, newest.id, kBuild, image_, running.guest.memory()));
+      Restored restored =
+          must(store_->restore(name, newest.id, kBuild, image_, running.guest.memory()));
       EXPECT_EQ(running.guest.memory(), contexts_[name].newest->memory);
       EXPECT_EQ(as_text(restored.host_tables), contexts_[name].newest->tables);
       running.guest.mark_all();
@@ -225,23 +233,26 @@ class Model {
         case 1: {  // as in the image again, or zero beyond it
           const std::size_t page = random_() % (bytes / kPageBytes);
           const bool in_image = page < image_.size() / kPageBytes;
-          guest.write(page * kPageBytes, in_image
-                                             ? as_text(BytesView(image_).subspan(page * kPageBytes, kPageBytes))
-                                             : std::string(kPageBytes, '\0'));
+          guest.write(page * kPageBytes,
+                      in_image ? as_text(BytesView(image_).subspan(page * kPageBytes, kPageBytes))
+                               : std::string(kPageBytes, '\0'));
           break;
         }
         case 2:
           if (bytes < 400 * kPageBytes) guest.grow_to(bytes + (random_() % 40) * kPageBytes);
           break;
         case 3: guest.mark(random_() % (bytes / kPageBytes)); break;  // written with what it held
-        default: guest.write((random_() % 12) * kPageBytes + random_() % 4000, noise(1 + random_() % 60));
+        default:
+          guest.write((random_() % 12) * kPageBytes + random_() % 4000, noise(1 + random_() % 60));
       }
     }
-    if (random_() % 60 == 0 && bytes > 300 * kPageBytes) guest.write(10 * kPageBytes, noise(280 * kPageBytes));
+    if (random_() % 60 == 0 && bytes > 300 * kPageBytes)
+      guest.write(10 * kPageBytes, noise(280 * kPageBytes));
   }
 
   void run_and_save() {
-    const std::string name = random_() % 20 == 0 ? "c" + std::to_string(random_() % 5) : any_context();
+    const std::string name =
+        random_() % 20 == 0 ? "c" + std::to_string(random_() % 5) : any_context();
     Running& r = running(name);
     run(r.guest);
     if (random_() % 3 == 0) tables_ = std::to_string(random_());
@@ -281,7 +292,8 @@ class Model {
     live_.erase(name);
     if (runs == 0) return;
     context.newest = context.history[runs - 1];
-    context.history.erase(context.history.begin(), context.history.begin() + static_cast<std::ptrdiff_t>(runs));
+    context.history.erase(context.history.begin(),
+                          context.history.begin() + static_cast<std::ptrdiff_t>(runs));
   }
 
   /// A version of the context, what it holds, and the history a fork of it has.
@@ -296,13 +308,14 @@ class Model {
     if (!context.checkpoints.empty() && random_() % 2 == 0) {
       const auto checkpoints = must(store_->checkpoints(name));
       const CheckpointInfo& chosen = checkpoints[random_() % checkpoints.size()];
-      const bool also_in_history =
-          std::ranges::any_of(versions, [&](const VersionInfo& version) { return version.id == chosen.version; });
+      const bool also_in_history = std::ranges::any_of(
+          versions, [&](const VersionInfo& version) { return version.id == chosen.version; });
       if (!also_in_history) return {chosen.version, context.checkpoints.at(chosen.label), {}};
     }
     const std::size_t i = random_() % versions.size();
     Choice choice{versions[i].id, i == 0 ? context.newest : context.history[i - 1], {}};
-    choice.history.assign(context.history.begin() + static_cast<std::ptrdiff_t>(i), context.history.end());
+    choice.history.assign(context.history.begin() + static_cast<std::ptrdiff_t>(i),
+                          context.history.end());
     return choice;
   }
 
@@ -338,7 +351,8 @@ class Model {
     if (contexts_.empty()) return;
     const std::string name = any_context();
     const std::string label = std::to_string(random_() % 5);
-    ASSERT_EQ(store_->remove_checkpoint(name, label).ok(), contexts_[name].checkpoints.erase(label) == 1);
+    ASSERT_EQ(store_->remove_checkpoint(name, label).ok(),
+              contexts_[name].checkpoints.erase(label) == 1);
   }
 
   void remove() {
@@ -372,11 +386,13 @@ class Model {
       // It was reported as failed, but is there; this memory cannot go on, the stored one can.
       EXPECT_EQ(contexts_.contains(name) ? contexts_[name].newest : nullptr, before.newest);
       note_saved(name, r.guest);
-      EXPECT_FALSE(
-          store_
-              ->save(*r.live,
-                     {.memory = r.guest.memory(), .image = image_, .changed = {}, .host_tables = {}, .time_ms = 0})
-              .ok());
+      EXPECT_FALSE(store_
+                       ->save(*r.live, {.memory = r.guest.memory(),
+                                        .image = image_,
+                                        .changed = {},
+                                        .host_tables = {},
+                                        .time_ms = 0})
+                       .ok());
       live_.erase(name);
     } else if (fault != Fault::kBodyRunsTwice && random_() % 2 == 0) {
       live_.erase(name);  // or else the same memory is saved later
@@ -387,7 +403,8 @@ class Model {
     ASSERT_EQ(version.memory_bytes, state.memory.size());
     Guest guest(image_);
     guest.grow_to(version.memory_bytes);
-    const Restored restored = must(store_->restore(name, version.id, kBuild, image_, guest.memory()));
+    const Restored restored =
+        must(store_->restore(name, version.id, kBuild, image_, guest.memory()));
     ASSERT_EQ(guest.memory(), state.memory) << name << " " << to_string(version.id);
     ASSERT_EQ(as_text(restored.host_tables), state.tables);
   }
@@ -424,7 +441,8 @@ TEST(SnapshotModel, MemoryStorage) {
 }
 
 TEST(SnapshotModel, SqliteStorage) {
-  const auto folder = must(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-snapshot-"));
+  const auto folder =
+      must(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-snapshot-"));
   const auto storage = must(storage::open_sqlite_storage(folder.path(), {}));
   run_model(*storage, 100, 5);
 }

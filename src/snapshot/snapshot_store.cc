@@ -15,11 +15,14 @@ namespace sw::snapshot {
 
 namespace {
 
-Error invalid(std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; }
+Error invalid(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message)};
+}
 
 }  // namespace
 
-// ------------------------------------------------------------------------------------------------- Live
+// -------------------------------------------------------------------------------------------------
+// Live
 
 Live::Live(std::unique_ptr<LiveState> state) : state_(std::move(state)) {}
 Live::Live(Live&&) noexcept = default;
@@ -33,11 +36,12 @@ std::optional<VersionId> Live::version() const {
 }
 std::uint64_t Live::stored_pages() const { return state_->stored_pages; }
 std::size_t Live::bookkeeping_bytes() const {
-  return sizeof(LiveState) + state_->table.slots().size() * sizeof(Region) + state_->recent.bytes() +
-         state_->host_tables.size();
+  return sizeof(LiveState) + state_->table.slots().size() * sizeof(Region) +
+         state_->recent.bytes() + state_->host_tables.size();
 }
 
-// ------------------------------------------------------------------------------------------------ Store
+// ------------------------------------------------------------------------------------------------
+// Store
 
 SnapshotStore::SnapshotStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
 SnapshotStore::~SnapshotStore() = default;
@@ -60,14 +64,16 @@ std::vector<std::string> SnapshotStore::contexts() const {
   return names;
 }
 
-bool SnapshotStore::has(std::string_view context) const { return state_->contexts.contains(context); }
+bool SnapshotStore::has(std::string_view context) const {
+  return state_->contexts.contains(context);
+}
 
 Result<Live> SnapshotStore::begin(std::string_view context, std::string_view build) {
   SW_CHECK_OK(check_context_name(context));
   SW_CHECK_OK(state_->refresh());
   if (build.size() > kBuildBytesMax) return invalid("the build's name is too long");
-  auto live =
-      std::make_unique<LiveState>(std::string(context), std::string(build), state_->options.recent_bytes_max);
+  auto live = std::make_unique<LiveState>(std::string(context), std::string(build),
+                                          state_->options.recent_bytes_max);
   if (has(context)) {
     SW_TRY(const ContextRecord* const record, state_->find(context));
     live->based_on = record->newest;
@@ -80,8 +86,11 @@ Result<SaveStats> SnapshotStore::save(Live& live, const Step& step, const Also& 
   LiveState& memory = live.state();
   SW_CHECK_OK(s.refresh());
   const bool is_new = !has(memory.context);
-  ContextRecord fresh{
-      .owner = s.next_owner, .family = s.next_owner, .checkpoints = {}, .newest = {}, .next_sequence = 1};
+  ContextRecord fresh{.owner = s.next_owner,
+                      .family = s.next_owner,
+                      .checkpoints = {},
+                      .newest = {},
+                      .next_sequence = 1};
   ContextRecord* record = &fresh;
   Version version;
   if (!is_new) {
@@ -90,11 +99,12 @@ Result<SaveStats> SnapshotStore::save(Live& live, const Step& step, const Also& 
     version.history = std::min(record->history + 1, s.options.history_max);
   }
   if (memory.based_on != record->newest) {
-    return invalid(fmt::format("context \"{}\" went on without this memory: its newest version is {}, not {}",
-                               memory.context, to_string(record->newest), to_string(memory.based_on)));
+    return invalid(
+        fmt::format("context \"{}\" went on without this memory: its newest version is {}, not {}",
+                    memory.context, to_string(record->newest), to_string(memory.based_on)));
   }
-  SW_TRY(PreparedStep prepared,
-         prepare_step(memory, step, {record->owner, record->next_sequence}, version, s.compression));
+  SW_TRY(PreparedStep prepared, prepare_step(memory, step, {record->owner, record->next_sequence},
+                                             version, s.compression));
   const CollectionStep garbage =
       is_new ? CollectionStep{} : s.collect_a_little(record->family, prepared.packs.size());
 
@@ -133,8 +143,9 @@ Result<std::vector<VersionInfo>> SnapshotStore::versions(std::string_view contex
   return state_->history_of(*record);
 }
 
-Result<Restored> SnapshotStore::restore(std::string_view context, VersionId version, std::string_view build,
-                                        BytesView image, std::span<std::byte> memory) {
+Result<Restored> SnapshotStore::restore(std::string_view context, VersionId version,
+                                        std::string_view build, BytesView image,
+                                        std::span<std::byte> memory) {
   SW_TRY(const ContextRecord* const record, state_->find(context));
   SW_CHECK_OK(state_->check_kept(*record, version));
   std::unique_ptr<LiveState> live;
@@ -142,23 +153,26 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
   std::uint64_t pages_written = 0;
   std::uint64_t packs_read = 0;
   SW_CHECK_OK(state_->storage.read([&](storage::Reader& reader) -> Result<void> {
-    live = std::make_unique<LiveState>(std::string(context), std::string(build), state_->options.recent_bytes_max);
+    live = std::make_unique<LiveState>(std::string(context), std::string(build),
+                                       state_->options.recent_bytes_max);
     PackReader packs = state_->reader_of(reader, record->family);
     SW_TRY(const auto pack, packs.pack(version));
     if (!pack->version) return not_found("version", to_string(version));
     const Version& stored = *pack->version;
     if (stored.build != build) {
-      return invalid(fmt::format("version {} was made by build {}", to_string(version), stored.build));
+      return invalid(
+          fmt::format("version {} was made by build {}", to_string(version), stored.build));
     }
     if (stored.memory_bytes != memory.size()) {
-      return invalid(
-          fmt::format("version {} is of a memory of {} bytes", to_string(version), stored.memory_bytes));
+      return invalid(fmt::format("version {} is of a memory of {} bytes", to_string(version),
+                                 stored.memory_bytes));
     }
     Restorer restorer(packs, image, memory, *live);
     SW_CHECK_OK(restorer.restore(stored, version.sequence));
     SW_TRY(const auto tables, packs.pack(stored.host_tables));
     if (!tables->host_tables) {
-      return Error{ErrorCode::kCorrupt, fmt::format("snapshot pack {}: no host tables", to_string(tables->id))};
+      return Error{ErrorCode::kCorrupt,
+                   fmt::format("snapshot pack {}: no host tables", to_string(tables->id))};
     }
     host_tables = *tables->host_tables;
     live->host_tables_pack = stored.host_tables;
@@ -172,12 +186,13 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
   return Restored{Live(std::move(live)), std::move(host_tables), pages_written, packs_read};
 }
 
-Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t runs, std::int64_t time_ms,
-                                        const Also& also) {
+Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t runs,
+                                        std::int64_t time_ms, const Also& also) {
   SW_TRY(ContextRecord* const record, state_->find(context));
   SW_TRY(const auto versions, state_->history_of(*record, runs));
   if (versions.size() <= runs) {
-    return invalid(fmt::format("{} runs cannot be undone; at most {} can", runs, versions.front().history));
+    return invalid(
+        fmt::format("{} runs cannot be undone; at most {} can", runs, versions.front().history));
   }
   SW_TRY(Version version, state_->version_of(*record, versions.back().id));
   version.time_ms = time_ms;
@@ -185,8 +200,8 @@ Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t 
   return state_->append_version(*record, std::move(version), also);
 }
 
-Result<VersionInfo> SnapshotStore::rewind(std::string_view context, VersionId version, std::int64_t time_ms,
-                                          const Also& also) {
+Result<VersionInfo> SnapshotStore::rewind(std::string_view context, VersionId version,
+                                          std::int64_t time_ms, const Also& also) {
   SW_TRY(ContextRecord* const record, state_->find(context));
   SW_CHECK_OK(state_->check_kept(*record, version));
   SW_TRY(Version copy, state_->version_of(*record, version));
@@ -197,11 +212,13 @@ Result<VersionInfo> SnapshotStore::rewind(std::string_view context, VersionId ve
 }
 
 Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<VersionId> version,
-                                        std::string_view new_context, std::int64_t time_ms, const Also& also) {
+                                        std::string_view new_context, std::int64_t time_ms,
+                                        const Also& also) {
   State& s = *state_;
   SW_CHECK_OK(check_context_name(new_context));
   SW_CHECK_OK(s.refresh());
-  if (has(new_context)) return invalid(fmt::format("there is a context \"{}\" already", new_context));
+  if (has(new_context))
+    return invalid(fmt::format("there is a context \"{}\" already", new_context));
   SW_TRY(const ContextRecord* const source, s.find(context));
   const VersionId from = version.value_or(source->newest);
   SW_TRY(const std::uint32_t history, s.check_kept(*source, from));
@@ -215,10 +232,11 @@ Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<
                        .newest = {},
                        .next_sequence = source->next_sequence};
   SW_TRY(const VersionInfo info,
-         s.append_version(forked, std::move(copy), also, [&](storage::Transaction& transaction) -> Result<void> {
-           SW_CHECK_OK(put_next_owner(transaction, s.options.contexts_table, s.next_owner + 1));
-           return put_context(transaction, s.options.contexts_table, new_context, forked);
-         }));
+         s.append_version(
+             forked, std::move(copy), also, [&](storage::Transaction& transaction) -> Result<void> {
+               SW_CHECK_OK(put_next_owner(transaction, s.options.contexts_table, s.next_owner + 1));
+               return put_context(transaction, s.options.contexts_table, new_context, forked);
+             }));
   ++s.next_owner;
   s.contexts.emplace(new_context, std::move(forked));
   return info;
@@ -230,13 +248,14 @@ Result<void> SnapshotStore::remove(std::string_view context, const Also& also) {
   const auto found = s.contexts.find(context);
   if (found == s.contexts.end()) return not_found("context", context);
   const std::uint32_t family = found->second.family;
-  const bool alone = std::ranges::none_of(
-      s.contexts, [&](const auto& other) { return other.second.family == family && other.first != context; });
+  const bool alone = std::ranges::none_of(s.contexts, [&](const auto& other) {
+    return other.second.family == family && other.first != context;
+  });
   SW_CHECK_OK(s.commit([&](storage::Transaction& transaction) -> Result<void> {
     SW_CHECK_OK(erase_context(transaction, s.options.contexts_table, context));
     if (alone) {
-      SW_CHECK_OK(
-          transaction.erase_range(storage::Range::of_prefix(s.options.packs_table, family_prefix(family))));
+      SW_CHECK_OK(transaction.erase_range(
+          storage::Range::of_prefix(s.options.packs_table, family_prefix(family))));
     }
     return also ? also(transaction) : Result<void>();
   }));
@@ -248,7 +267,8 @@ Result<void> SnapshotStore::remove(std::string_view context, const Also& also) {
   // Relatives need some of its packs. Nothing else of it may stay.
   auto wiped = s.collect_family(family, {.prune_bytes_min = 0, .prune_below = 1.0});
   if (wiped.ok()) return {};
-  return std::move(wiped).error().while_doing("the context is removed, but some of what it wrote is still there");
+  return std::move(wiped).error().while_doing(
+      "the context is removed, but some of what it wrote is still there");
 }
 
 Result<VersionInfo> SnapshotStore::add_checkpoint(std::string_view context, std::string_view label,
@@ -276,7 +296,8 @@ Result<std::vector<CheckpointInfo>> SnapshotStore::checkpoints(std::string_view 
   return record->checkpoints;
 }
 
-Result<void> SnapshotStore::remove_checkpoint(std::string_view context, std::string_view label, const Also& also) {
+Result<void> SnapshotStore::remove_checkpoint(std::string_view context, std::string_view label,
+                                              const Also& also) {
   SW_TRY(const ContextRecord* const record, state_->find(context));
   std::vector<CheckpointInfo> checkpoints = record->checkpoints;
   if (std::erase_if(checkpoints, [&](const CheckpointInfo& c) { return c.label == label; }) == 0) {

@@ -2,17 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where contexts rest: for each, versions of its linear memory and of the small tables the host keeps for it.
-// A version costs what changed since the one before. Older versions stay for undo, checkpoints keep a version for
-// good, a fork is a second context that begins at a version of the first; all three only refer to what is stored.
+// Where contexts rest: for each, versions of its linear memory and of the small tables the host
+// keeps for it. A version costs what changed since the one before. Older versions stay for undo,
+// checkpoints keep a version for good, a fork is a second context that begins at a version of the
+// first; all three only refer to what is stored.
 //
 //   auto live = store.begin("c1", build);                        a memory as the image has it
 //   store.save(live, {.memory = …, .image = …, .changed = …});   after each run
 //   auto newest = store.latest("c1");                            in another process:
 //   auto restored = store.restore("c1", newest->id, build, image, memory);
 //
-// What a run changed is on disk before anyone hears that it ended: each operation is one transaction, and takes
-// along what the caller has to write.
+// What a run changed is on disk before anyone hears that it ended: each operation is one
+// transaction, and takes along what the caller has to write.
 
 #include <cstdint>
 #include <functional>
@@ -81,8 +82,8 @@ struct CheckpointInfo {
   std::int64_t time_ms = 0;  ///< when it was made
 };
 
-/// What lies in the storage under a context's own name. Relatives share packs: each is counted where it was
-/// written.
+/// What lies in the storage under a context's own name. Relatives share packs: each is counted
+/// where it was written.
 struct Usage {
   std::uint64_t packs = 0;
   std::uint64_t bytes = 0;
@@ -95,8 +96,8 @@ struct StoreStats {
   std::string collection_error;   ///< why the last one could not be finished; empty: it was
 };
 
-/// What is known to be stored of a memory in use. Belongs to the instance whose memory it is: they live and die
-/// together.
+/// What is known to be stored of a memory in use. Belongs to the instance whose memory it is: they
+/// live and die together.
 class Live {
  public:
   explicit Live(std::unique_ptr<LiveState> state);
@@ -129,12 +130,13 @@ struct Restored {
 using Also = std::function<Result<void>(storage::Transaction&)>;
 
 /// Threads: one at a time, like the storage. Context names: any bytes, 1 to 256 of them.
-/// Errors of all: kInvalidArgument, kNotFound (no such context, version or checkpoint), kCorrupt (says what is
-/// damaged), and those of the storage. After an error nothing has changed.
+/// Errors of all: kInvalidArgument, kNotFound (no such context, version or checkpoint), kCorrupt
+/// (says what is damaged), and those of the storage. After an error nothing has changed.
 class SnapshotStore {
  public:
   /// `storage` outlives the store, and nobody else touches the two tables.
-  static Result<std::unique_ptr<SnapshotStore>> open(storage::ObjectStorage& storage, const Options& options);
+  static Result<std::unique_ptr<SnapshotStore>> open(storage::ObjectStorage& storage,
+                                                     const Options& options);
   ~SnapshotStore();
   SnapshotStore(const SnapshotStore&) = delete;
   SnapshotStore& operator=(const SnapshotStore&) = delete;
@@ -142,42 +144,46 @@ class SnapshotStore {
   std::vector<std::string> contexts() const;
   bool has(std::string_view context) const;
 
-  /// A memory as the image has it. Nothing is written before `save`; what the context holds until then stays, and
-  /// can be undone to afterwards.
+  /// A memory as the image has it. Nothing is written before `save`; what the context holds until
+  /// then stays, and can be undone to afterwards.
   Result<Live> begin(std::string_view context, std::string_view build);
   Result<SaveStats> save(Live& live, const Step& step, const Also& also = {});
 
   Result<VersionInfo> latest(std::string_view context);
   /// The newest and those that undo can reach, newest first.
   Result<std::vector<VersionInfo>> versions(std::string_view context);
-  /// Writes the version's pages over `memory`, which is as the image has it and grown to the version's size.
-  /// After an error `memory` may be partly written and must be dropped; no damaged page is ever written.
-  /// `live` can be saved only if the version is the newest.
+  /// Writes the version's pages over `memory`, which is as the image has it and grown to the
+  /// version's size. After an error `memory` may be partly written and must be dropped; no damaged
+  /// page is ever written. `live` can be saved only if the version is the newest.
   /// Errors: kInvalidArgument for another build or size.
-  Result<Restored> restore(std::string_view context, VersionId version, std::string_view build, BytesView image,
-                           std::span<std::byte> memory);
+  Result<Restored> restore(std::string_view context, VersionId version, std::string_view build,
+                           BytesView image, std::span<std::byte> memory);
 
-  /// Makes the version `runs` before the newest one the newest. A Live of the context is of no use afterwards.
+  /// Makes the version `runs` before the newest one the newest. A Live of the context is of no use
+  /// afterwards.
   Result<VersionInfo> undo(std::string_view context, std::uint32_t runs, std::int64_t time_ms,
                            const Also& also = {});
-  /// Makes a copy of `version` (one that `versions` or `checkpoints` list) the newest; undo leads back.
+  /// Makes a copy of `version` (one that `versions` or `checkpoints` list) the newest; undo leads
+  /// back.
   Result<VersionInfo> rewind(std::string_view context, VersionId version, std::int64_t time_ms,
                              const Also& also = {});
   /// A new context that begins where `version` is; absent: the newest.
   Result<VersionInfo> fork(std::string_view context, std::optional<VersionId> version,
-                           std::string_view new_context, std::int64_t time_ms, const Also& also = {});
-  /// Deletes a context and everything that only it needs. If that fails half way (a relative is damaged) the
-  /// context is gone all the same.
+                           std::string_view new_context, std::int64_t time_ms,
+                           const Also& also = {});
+  /// Deletes a context and everything that only it needs. If that fails half way (a relative is
+  /// damaged) the context is gone all the same.
   Result<void> remove(std::string_view context, const Also& also = {});
 
   /// Keeps the newest version under a label. kInvalidArgument if the context has one of that label.
-  Result<VersionInfo> add_checkpoint(std::string_view context, std::string_view label, std::int64_t time_ms,
-                                     const Also& also = {});
+  Result<VersionInfo> add_checkpoint(std::string_view context, std::string_view label,
+                                     std::int64_t time_ms, const Also& also = {});
   Result<std::vector<CheckpointInfo>> checkpoints(std::string_view context) const;
-  Result<void> remove_checkpoint(std::string_view context, std::string_view label, const Also& also = {});
+  Result<void> remove_checkpoint(std::string_view context, std::string_view label,
+                                 const Also& also = {});
 
-  /// Deletes everything that no version needs any more. Takes as long as there are packs; for tests and idle
-  /// times.
+  /// Deletes everything that no version needs any more. Takes as long as there are packs; for tests
+  /// and idle times.
   Result<void> collect();
   Result<Usage> usage(std::string_view context);
   Result<StoreStats> stats();

@@ -42,10 +42,13 @@ class SnapshotStoreTest : public testing::Test {
   }
   Result<SaveStats> try_save(Live& live, Guest& guest, const Also& also = {}) {
     const auto ranges = guest.dirty();
-    return store_->save(
-        live,
-        {.memory = guest.memory(), .image = image_, .changed = ranges, .host_tables = {}, .time_ms = ++time_},
-        also);
+    return store_->save(live,
+                        {.memory = guest.memory(),
+                         .image = image_,
+                         .changed = ranges,
+                         .host_tables = {},
+                         .time_ms = ++time_},
+                        also);
   }
 
   struct Loaded {
@@ -79,7 +82,8 @@ class SnapshotStoreTest : public testing::Test {
     must(object_->transact([&](storage::Transaction& transaction) -> Result<void> {
       std::vector<std::pair<std::string, Bytes>> rows;
       SW_CHECK_OK(transaction.scan({.table = Options().packs_table, .from = {}, .to = {}},
-                                   storage::Order::kAscending, [&](std::string_view key, BytesView value) {
+                                   storage::Order::kAscending,
+                                   [&](std::string_view key, BytesView value) {
                                      rows.emplace_back(key, Bytes(value.begin(), value.end()));
                                      return Result<storage::Scan>(storage::Scan::kContinue);
                                    }));
@@ -196,7 +200,8 @@ TEST_F(SnapshotStoreTest, SmallStepAfterALargeOneIsSmall) {
   Loaded loaded = load("c");
   EXPECT_EQ(loaded.guest.memory(), guest.memory());
   loaded.guest.write(64 * kPageBytes + 77, "y");
-  // The page's stored content is not at hand after so large a restore, perhaps; then it is written whole.
+  // The page's stored content is not at hand after so large a restore, perhaps; then it is written
+  // whole.
   EXPECT_LT(save(loaded.restored.live, loaded.guest).bytes_written, 5000U);
 }
 
@@ -210,7 +215,8 @@ TEST_F(SnapshotStoreTest, AnotherBuildOrSizeIsRefused) {
   ASSERT_FALSE(other_build.ok());
   EXPECT_EQ(other_build.error().code, ErrorCode::kInvalidArgument);
   Bytes small(kPageBytes);
-  EXPECT_EQ(store_->restore("c", newest.id, kBuild, image_, small).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(store_->restore("c", newest.id, kBuild, image_, small).error().code,
+            ErrorCode::kInvalidArgument);
 }
 
 TEST_F(SnapshotStoreTest, FreshMemoryReplacesAnOldBuildsAndCanBeUndone) {
@@ -245,10 +251,13 @@ TEST_F(SnapshotStoreTest, RangesThatOverlapAreRefused) {
   Guest guest(image_);
   Live live = must(store_->begin("c", kBuild));
   const std::vector<ByteRange> ranges = {{0, 8192}, {4096, 8192}};
-  EXPECT_EQ(store_->save(live, {.memory = guest.memory(), .image = image_, .changed = ranges, .host_tables = {}})
-                .error()
-                .code,
-            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(
+      store_
+          ->save(live,
+                 {.memory = guest.memory(), .image = image_, .changed = ranges, .host_tables = {}})
+          .error()
+          .code,
+      ErrorCode::kInvalidArgument);
 }
 
 TEST_F(SnapshotStoreTest, RangesNeedNotBeginAtPages) {
@@ -256,7 +265,8 @@ TEST_F(SnapshotStoreTest, RangesNeedNotBeginAtPages) {
   Live live = must(store_->begin("c", kBuild));
   guest.write(4090, "across two pages");
   const std::vector<ByteRange> ranges = {{4090, 4095}, {4097, 4100}};
-  must(store_->save(live, {.memory = guest.memory(), .image = image_, .changed = ranges, .host_tables = {}}));
+  must(store_->save(
+      live, {.memory = guest.memory(), .image = image_, .changed = ranges, .host_tables = {}}));
   EXPECT_EQ(load("c").guest.memory(), guest.memory());
 }
 
@@ -428,7 +438,8 @@ TEST_F(SnapshotStoreTest, VersionsThatNoneKeepsAreNotFound) {
   save(live, guest);
   EXPECT_EQ(store_->rewind("c", first, 0).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(store_->fork("c", first, "f", 0).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(store_->restore("c", first, kBuild, image_, guest.memory()).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(store_->restore("c", first, kBuild, image_, guest.memory()).error().code,
+            ErrorCode::kNotFound);
   EXPECT_EQ(store_->latest("d").error().code, ErrorCode::kNotFound);
 }
 
@@ -604,8 +615,8 @@ TEST_F(SnapshotStoreTest, DamageOfAnOlderPackNamesThePage) {
   const std::string first_key = [&] {
     std::string key;
     must(object_->read([&](storage::Reader& reader) {
-      return reader.scan_keys({.table = Options().packs_table, .from = {}, .to = {}}, storage::Order::kAscending,
-                              [&](std::string_view k, std::size_t) {
+      return reader.scan_keys({.table = Options().packs_table, .from = {}, .to = {}},
+                              storage::Order::kAscending, [&](std::string_view k, std::size_t) {
                                 key = k;
                                 return Result<storage::Scan>(storage::Scan::kStop);
                               });
@@ -646,7 +657,8 @@ TEST_F(SnapshotStoreTest, ImageOfAnotherContentIsNoticed) {
   image_[kPageBytes + 1000] ^= std::byte{1};
   const auto restored = try_load("c");
   ASSERT_FALSE(restored.ok());
-  EXPECT_THAT(restored.error().message, HasSubstr("page 1 of the memory cannot be restored: its content"));
+  EXPECT_THAT(restored.error().message,
+              HasSubstr("page 1 of the memory cannot be restored: its content"));
 }
 
 TEST_F(SnapshotStoreTest, DamageStopsTheCollectionAndNotTheContext) {

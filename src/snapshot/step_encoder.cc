@@ -50,12 +50,14 @@ class StepEncoder {
   Result<void> check() const {
     for (const std::size_t bytes : {step_.memory.size(), step_.image.size()}) {
       if (bytes % kPageBytes != 0 || bytes / kPageBytes > kPagesMax) {
-        return Error{ErrorCode::kInvalidArgument, fmt::format("a memory cannot have {} bytes", bytes)};
+        return Error{ErrorCode::kInvalidArgument,
+                     fmt::format("a memory cannot have {} bytes", bytes)};
       }
     }
     if (step_.host_tables.size() > kHostTablesBytesMax) {
-      return Error{ErrorCode::kLimitExceeded, fmt::format("host tables of {} bytes; at most {} can be saved",
-                                                          step_.host_tables.size(), kHostTablesBytesMax)};
+      return Error{ErrorCode::kLimitExceeded,
+                   fmt::format("host tables of {} bytes; at most {} can be saved",
+                               step_.host_tables.size(), kHostTablesBytesMax)};
     }
     return {};
   }
@@ -67,11 +69,13 @@ class StepEncoder {
 
   Result<void> scan(const ByteRange& range) {
     if (range.begin < scanned_bytes_ || range.end < range.begin) {
-      return Error{ErrorCode::kInvalidArgument, "the changed ranges of a memory must ascend and not overlap"};
+      return Error{ErrorCode::kInvalidArgument,
+                   "the changed ranges of a memory must ascend and not overlap"};
     }
     scanned_bytes_ = range.end;
     const std::size_t begin = std::max(range.begin / kPageBytes, next_page_);
-    const std::size_t end = std::min<std::size_t>((range.end + kPageBytes - 1) / kPageBytes, memory_pages_);
+    const std::size_t end =
+        std::min<std::size_t>((range.end + kPageBytes - 1) / kPageBytes, memory_pages_);
     for (std::size_t page = begin; page < end; ++page) look_at(static_cast<std::uint32_t>(page));
     next_page_ = std::max(next_page_, end);
     return {};
@@ -126,7 +130,8 @@ class StepEncoder {
     }
   }
 
-  /// Old packs that hold few pages of this memory, if there are too many of them: those with the fewest first.
+  /// Old packs that hold few pages of this memory, if there are too many of them: those with the
+  /// fewest first.
   std::set<PackId> packs_to_empty() const {
     std::vector<std::pair<std::uint32_t, PackId>> sparse;
     for (const auto& [id, pages] : live_.pages_in_pack) {
@@ -154,8 +159,10 @@ class StepEncoder {
       for (std::uint32_t i = 0; i < kRegionPages; ++i) {
         const std::uint32_t page = region * kRegionPages + i;
         const PageState& state = (*slot.pages)[i];
-        if (!state.stored() || !packs.contains(state.place.pack) || changed.contains(page)) continue;
-        // Its content is what was stored, unless the caller's ranges left out a change; then it stays where it is.
+        if (!state.stored() || !packs.contains(state.place.pack) || changed.contains(page))
+          continue;
+        // Its content is what was stored, unless the caller's ranges left out a change; then it
+        // stays where it is.
         if (page_hash(content(page)) != state.hash) continue;
         Change change{.page = page, .moved = true};
         change.state.hash = state.hash;
@@ -174,7 +181,8 @@ class StepEncoder {
   void number_packs() {
     const auto stored = static_cast<std::size_t>(
         std::ranges::count_if(out_.changes, [](const Change& change) { return !change.removed; }));
-    const std::size_t packs = std::max<std::size_t>(1, (stored + kPackEntriesMax - 1) / kPackEntriesMax);
+    const std::size_t packs =
+        std::max<std::size_t>(1, (stored + kPackEntriesMax - 1) / kPackEntriesMax);
     last_ = {first_.owner, first_.sequence + static_cast<std::uint32_t>(packs - 1)};
   }
 
@@ -220,7 +228,8 @@ class StepEncoder {
   PageView choose_base(Change& change, Entry& entry) {
     const PageView page = content(change.page);
     const Page* const recent = stored_base(change);
-    const std::size_t to_recent = recent == nullptr ? kPageBytes + 1 : sw::snapshot::difference(page, *recent);
+    const std::size_t to_recent =
+        recent == nullptr ? kPageBytes + 1 : sw::snapshot::difference(page, *recent);
     if (to_recent > kSmallDifference) {
       const std::size_t to_zero = sw::snapshot::difference(page, zero_page());
       const std::size_t to_image = sw::snapshot::difference(page, image(change.page));
@@ -283,7 +292,8 @@ class StepEncoder {
   }
 
   void add_host_tables(Version& version) {
-    const bool same = live_.host_tables_pack && std::ranges::equal(live_.host_tables, step_.host_tables);
+    const bool same =
+        live_.host_tables_pack && std::ranges::equal(live_.host_tables, step_.host_tables);
     out_.host_tables_pack = same ? live_.host_tables_pack : last_;
     version.host_tables = out_.host_tables_pack;
     if (!same) pack_.host_tables.emplace(step_.host_tables.begin(), step_.host_tables.end());
@@ -311,8 +321,8 @@ void count_page(LiveState& live, PackId pack, int change) {
 
 }  // namespace
 
-Result<PreparedStep> prepare_step(LiveState& live, const Step& step, PackId first, const Version& version_template,
-                                  Compression& compression) {
+Result<PreparedStep> prepare_step(LiveState& live, const Step& step, PackId first,
+                                  const Version& version_template, Compression& compression) {
   return StepEncoder(live, step, first, compression).prepare(version_template);
 }
 

@@ -10,8 +10,8 @@ namespace sw::snapshot {
 
 namespace {
 
-/// A collection starts when as many packs were written since the last one started, or half of what that one found
-/// to be needed if that is more.
+/// A collection starts when as many packs were written since the last one started, or half of what
+/// that one found to be needed if that is more.
 constexpr std::size_t kCollectAfterPacks = 32;
 /// A save's share of a collection, for each pack it writes.
 constexpr std::size_t kMarkedPacksPerPack = 4;
@@ -44,7 +44,8 @@ Result<void> SnapshotStore::State::find_newest(ContextRecord& record) {
   const std::string prefix = owner_prefix(record.family, record.owner);
   PackId newest;
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) {
-    return reader.scan_keys(storage::Range::of_prefix(options.packs_table, prefix), storage::Order::kDescending,
+    return reader.scan_keys(storage::Range::of_prefix(options.packs_table, prefix),
+                            storage::Order::kDescending,
                             [&](std::string_view key, std::size_t) -> Result<storage::Scan> {
                               if (const auto id = pack_of_key(key)) newest = *id;
                               return storage::Scan::kStop;
@@ -89,11 +90,14 @@ Result<std::uint32_t> SnapshotStore::State::check_kept(const ContextRecord& reco
   SW_TRY(const auto versions, history_of(record));
   const auto found = std::ranges::find(versions, id, &VersionInfo::id);
   if (found != versions.end()) return found->history;
-  if (std::ranges::find(record.checkpoints, id, &CheckpointInfo::version) != record.checkpoints.end()) return 0;
+  if (std::ranges::find(record.checkpoints, id, &CheckpointInfo::version) !=
+      record.checkpoints.end())
+    return 0;
   return not_found("version", to_string(id));
 }
 
-Result<void> SnapshotStore::State::commit(const std::function<Result<void>(storage::Transaction&)>& body) {
+Result<void> SnapshotStore::State::commit(
+    const std::function<Result<void>(storage::Transaction&)>& body) {
   auto committed = storage.transact(body);
   stale = stale || !committed.ok();
   return committed;
@@ -114,16 +118,16 @@ Result<void> SnapshotStore::State::refresh() {
   return {};
 }
 
-void SnapshotStore::State::note_committed(ContextRecord& record, PackId newest, std::uint32_t history,
-                                          std::size_t packs) {
+void SnapshotStore::State::note_committed(ContextRecord& record, PackId newest,
+                                          std::uint32_t history, std::size_t packs) {
   record.newest = newest;
   record.history = history;
   record.next_sequence = newest.sequence + 1;
   families[record.family].packs_written += packs;
 }
 
-Result<VersionInfo> SnapshotStore::State::append_version(ContextRecord& record, Version version, const Also& also,
-                                                         const Also& before) {
+Result<VersionInfo> SnapshotStore::State::append_version(ContextRecord& record, Version version,
+                                                         const Also& also, const Also& before) {
   Pack pack{.id = {record.owner, record.next_sequence}};
   pack.version = std::move(version);
   SW_TRY(const Bytes bytes, encode_pack(pack, compression));
@@ -138,7 +142,8 @@ Result<VersionInfo> SnapshotStore::State::append_version(ContextRecord& record, 
 }
 
 Result<void> SnapshotStore::State::change_checkpoints(std::string_view name,
-                                                      std::vector<CheckpointInfo> checkpoints, const Also& also) {
+                                                      std::vector<CheckpointInfo> checkpoints,
+                                                      const Also& also) {
   ContextRecord changed = contexts.find(name)->second;
   changed.checkpoints = std::move(checkpoints);
   SW_CHECK_OK(commit([&](storage::Transaction& transaction) -> Result<void> {
@@ -156,7 +161,8 @@ Result<CollectionRoots> SnapshotStore::State::roots_of(std::uint32_t family) {
     if (record.family != family) continue;
     SW_CHECK_OK(find_newest(record));
     roots.versions[record.newest] = record.history;
-    for (const CheckpointInfo& checkpoint : record.checkpoints) roots.versions.emplace(checkpoint.version, 0);
+    for (const CheckpointInfo& checkpoint : record.checkpoints)
+      roots.versions.emplace(checkpoint.version, 0);
     roots.last_sequence[record.owner] = record.newest.sequence;
   }
   return roots;
@@ -175,8 +181,8 @@ Result<CollectionStep> SnapshotStore::State::look_for_garbage(std::uint32_t id, 
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
     PackReader packs = reader_of(reader, id);
     if (!family.collector->marked()) return family.collector->mark(packs, budget);
-    SW_TRY(step,
-           family.collector->sweep(reader, options.packs_table, id, packs, entry_counts, compression, budget));
+    SW_TRY(step, family.collector->sweep(reader, options.packs_table, id, packs, entry_counts,
+                                         compression, budget));
     return {};
   }));
   return step;
@@ -209,8 +215,9 @@ CollectionStep SnapshotStore::State::collect_a_little(std::uint32_t id, std::siz
   if (!options.collect_while_saving) return {};
   const std::size_t threshold = std::max(kCollectAfterPacks, family.packs_needed / 2);
   if (!family.collector && family.packs_written < threshold) return {};
-  const CollectionBudget budget = {
-      .marked_packs = packs * kMarkedPacksPerPack, .erased_packs = kErasedPacksPerSave, .pruned_packs = 1};
+  const CollectionBudget budget = {.marked_packs = packs * kMarkedPacksPerPack,
+                                   .erased_packs = kErasedPacksPerSave,
+                                   .pruned_packs = 1};
   auto step = [&]() -> Result<CollectionStep> {
     if (!family.collector) SW_CHECK_OK(start_collection(id, family));
     return look_for_garbage(id, family, budget);
@@ -226,7 +233,8 @@ void SnapshotStore::State::give_up(Family& family, const Error& error) {
   collection_error = error.message;
 }
 
-Result<void> SnapshotStore::State::collect_family(std::uint32_t id, const CollectionBudget& budget) {
+Result<void> SnapshotStore::State::collect_family(std::uint32_t id,
+                                                  const CollectionBudget& budget) {
   Family& family = families[id];
   SW_CHECK_OK(start_collection(id, family));
   while (family.collector) {
@@ -236,7 +244,8 @@ Result<void> SnapshotStore::State::collect_family(std::uint32_t id, const Collec
       return std::move(step).error();
     }
     if (!step->erase.empty() || !step->put.empty()) {
-      SW_CHECK_OK(commit([&](storage::Transaction& transaction) { return apply(transaction, id, *step); }));
+      SW_CHECK_OK(
+          commit([&](storage::Transaction& transaction) { return apply(transaction, id, *step); }));
     }
     note_applied(family, *step);
   }
@@ -247,12 +256,13 @@ Result<Usage> SnapshotStore::State::usage_of(const std::string& prefix) {
   Usage usage;
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) {
     usage = {};
-    return reader.scan_keys(storage::Range::of_prefix(options.packs_table, prefix), storage::Order::kAscending,
-                            [&](std::string_view, std::size_t value_bytes) -> Result<storage::Scan> {
-                              ++usage.packs;
-                              usage.bytes += value_bytes;
-                              return storage::Scan::kContinue;
-                            });
+    return reader.scan_keys(
+        storage::Range::of_prefix(options.packs_table, prefix), storage::Order::kAscending,
+        [&](std::string_view, std::size_t value_bytes) -> Result<storage::Scan> {
+          ++usage.packs;
+          usage.bytes += value_bytes;
+          return storage::Scan::kContinue;
+        });
   }));
   return usage;
 }

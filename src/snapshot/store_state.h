@@ -55,9 +55,11 @@ struct SnapshotStore::State {
   Result<Version> version_of(const ContextRecord& record, PackId id);
 
   /// The newest version and those that undo can reach.
-  Result<std::vector<VersionInfo>> history_of(const ContextRecord& record, std::uint32_t runs_max = UINT32_MAX);
+  Result<std::vector<VersionInfo>> history_of(const ContextRecord& record,
+                                              std::uint32_t runs_max = UINT32_MAX);
 
-  /// How many runs can be undone from a version. kNotFound if what the version needs may have been collected.
+  /// How many runs can be undone from a version. kNotFound if what the version needs may have been
+  /// collected.
   Result<std::uint32_t> check_kept(const ContextRecord& record, PackId id);
 
   /// After a commit that failed it is not known what is stored.
@@ -69,7 +71,8 @@ struct SnapshotStore::State {
   /// The packs whose keys begin with `prefix`.
   Result<Usage> usage_of(const std::string& prefix);
 
-  void note_committed(ContextRecord& record, PackId newest, std::uint32_t history, std::size_t packs);
+  void note_committed(ContextRecord& record, PackId newest, std::uint32_t history,
+                      std::size_t packs);
 
   Result<VersionInfo> append_version(ContextRecord& record, Version version, const Also& also,
                                      const Also& before = {});
@@ -82,17 +85,20 @@ struct SnapshotStore::State {
   Result<void> start_collection(std::uint32_t id, Family& family);
 
   /// Goes on with the collection of a family; what it wants changed comes back.
-  Result<CollectionStep> look_for_garbage(std::uint32_t id, Family& family, const CollectionBudget& budget);
+  Result<CollectionStep> look_for_garbage(std::uint32_t id, Family& family,
+                                          const CollectionBudget& budget);
 
-  Result<void> apply(storage::Transaction& transaction, std::uint32_t family, const CollectionStep& step);
+  Result<void> apply(storage::Transaction& transaction, std::uint32_t family,
+                     const CollectionStep& step);
 
   void note_applied(Family& family, const CollectionStep& step);
 
-  /// The share of a save that writes `packs`. Garbage that cannot be looked for stays, and the save goes on.
+  /// The share of a save that writes `packs`. Garbage that cannot be looked for stays, and the save
+  /// goes on.
   CollectionStep collect_a_little(std::uint32_t id, std::size_t packs);
 
-  /// Something that is needed cannot be read, so what it needs is not known, and nothing may be deleted. A later
-  /// collection may do without it.
+  /// Something that is needed cannot be read, so what it needs is not known, and nothing may be
+  /// deleted. A later collection may do without it.
   void give_up(Family& family, const Error& error);
 
   Result<void> collect_family(std::uint32_t id, const CollectionBudget& budget);

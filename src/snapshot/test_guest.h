@@ -36,7 +36,8 @@ inline Bytes make_image(std::size_t pages) {
   std::mt19937 random(7);
   for (std::size_t page = 0; page < pages; ++page) {
     for (std::size_t i = 0; page % 3 != 0 && i < kPageBytes; ++i) {
-      image[page * kPageBytes + i] = static_cast<std::byte>(page % 3 == 1 ? 'a' + i % 20 : random());
+      image[page * kPageBytes + i] =
+          static_cast<std::byte>(page % 3 == 1 ? 'a' + i % 20 : random());
     }
   }
   return image;
@@ -49,7 +50,8 @@ class Guest {
 
   void write(std::size_t at, std::string_view text) {
     std::ranges::copy(as_bytes(text), memory_.begin() + static_cast<std::ptrdiff_t>(at));
-    for (std::size_t page = at / kPageBytes; page <= (at + text.size() - 1) / kPageBytes; ++page) mark(page);
+    for (std::size_t page = at / kPageBytes; page <= (at + text.size() - 1) / kPageBytes; ++page)
+      mark(page);
   }
   void mark(std::size_t page) { dirty_[page] = true; }
   void grow_to(std::size_t bytes) { memory_.resize(bytes); }

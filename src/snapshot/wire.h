@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writing and reading of numbers and bytes. The reader takes its input for hostile: after the first thing that is
-// wrong it only returns zeros, and `ok` is false. Loops over counts from the input end, because `count` is checked
-// against the bytes that are left.
+// Writing and reading of numbers and bytes. The reader takes its input for hostile: after the first
+// thing that is wrong it only returns zeros, and `ok` is false. Loops over counts from the input
+// end, because `count` is checked against the bytes that are left.
 
 #include <cstdint>
 #include <cstring>

@@ -45,14 +45,16 @@ class SqliteBackend final : public Backend {
  public:
   Storage& restart() override {
     storage_.reset();
-    auto opened = open_sqlite_storage(folder_.path(), {.idle_open_max = 2, .vfs = {}, .on_notice = {}});
+    auto opened =
+        open_sqlite_storage(folder_.path(), {.idle_open_max = 2, .vfs = {}, .on_notice = {}});
     EXPECT_TRUE(opened.ok()) << opened.error().message;
     storage_ = *std::move(opened);
     return *storage_;
   }
 
  private:
-  TemporaryDirectory folder_ = *TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-contract-");
+  TemporaryDirectory folder_ =
+      *TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-contract-");
   std::unique_ptr<Storage> storage_;
 };
 
@@ -73,8 +75,10 @@ class StorageContract : public testing::Test {
     return *objects_.back();
   }
 
-  static Result<void> put(ObjectStorage& object, std::string key, std::string value, TableId table = 1) {
-    return object.transact([&](Transaction& transaction) { return transaction.put(table, key, as_bytes(value)); });
+  static Result<void> put(ObjectStorage& object, std::string key, std::string value,
+                          TableId table = 1) {
+    return object.transact(
+        [&](Transaction& transaction) { return transaction.put(table, key, as_bytes(value)); });
   }
 
   static std::string get(ObjectStorage& object, std::string key, TableId table = 1) {
@@ -84,10 +88,12 @@ class StorageContract : public testing::Test {
       if (value) text = as_text(*value);
       return {};
     });
-    return done.ok() ? text : std::string(code_name(done.error().code)) + ": " + done.error().message;
+    return done.ok() ? text
+                     : std::string(code_name(done.error().code)) + ": " + done.error().message;
   }
 
-  static std::string keys(ObjectStorage& object, const Range& range, Order order = Order::kAscending) {
+  static std::string keys(ObjectStorage& object, const Range& range,
+                          Order order = Order::kAscending) {
     std::string found;
     EXPECT_TRUE(object
                     .read([&](Reader& reader) {
@@ -114,7 +120,8 @@ class StorageContract : public testing::Test {
     return text;
   }
 
-  std::string listed(std::string_view class_name, std::string_view after = "", std::size_t count_max = 100) {
+  std::string listed(std::string_view class_name, std::string_view after = "",
+                     std::size_t count_max = 100) {
     auto found = storage_->list(class_name, after, count_max);
     EXPECT_TRUE(found.ok()) << found.error().message;
     std::string text;
@@ -212,8 +219,9 @@ TYPED_TEST(StorageContract, ATransactionSeesItsOwnChanges) {
 
 TYPED_TEST(StorageContract, KeysAreUnsignedBytesOfAnyValue) {
   ObjectStorage& object = this->open({"a", "1"});
-  const std::string odd[] = {std::string(), std::string("\0", 1), std::string("\0a", 2), "a", "a\xff", "b", "\x80",
-                             "\xff\xff"};
+  const std::string odd[] = {
+      std::string(), std::string("\0", 1), std::string("\0a", 2), "a", "a\xff", "b", "\x80",
+      "\xff\xff"};
   for (const std::string& key : odd) ASSERT_TRUE(this->put(object, key, "v" + key).ok());
   for (const std::string& key : odd) EXPECT_EQ(this->get(object, key), "v" + key);
   std::string all;
@@ -237,7 +245,8 @@ TYPED_TEST(StorageContract, ScansKeepToTheirTableRangeAndOrder) {
 
 TYPED_TEST(StorageContract, AScanStopsWhereItIsToldAndPassesErrorsOn) {
   ObjectStorage& object = this->open({"a", "1"});
-  for (const char* key : {"a", "b", "c"}) ASSERT_TRUE(this->put(object, key, std::string("v") + key).ok());
+  for (const char* key : {"a", "b", "c"})
+    ASSERT_TRUE(this->put(object, key, std::string("v") + key).ok());
   std::string seen;
   const auto scan = [&](Result<Scan> at_b) {
     return object.read([&](Reader& reader) {
@@ -258,27 +267,31 @@ TYPED_TEST(StorageContract, ScansMayBeNested) {
   ObjectStorage& object = this->open({"a", "1"});
   for (const char* key : {"a", "b"}) ASSERT_TRUE(this->put(object, key, "x").ok());
   std::string pairs;
-  ASSERT_TRUE(object
-                  .read([&](Reader& reader) {
-                    const Range all{1, "", ""};
-                    return reader.scan_keys(all, Order::kAscending, [&](std::string_view x, std::size_t) {
-                      auto inner = reader.scan_keys(all, Order::kAscending, [&](std::string_view y, std::size_t) {
-                        pairs += std::string(x) + std::string(y) + " ";
-                        return Result<Scan>(Scan::kContinue);
-                      });
-                      EXPECT_TRUE(inner.ok());
-                      return Result<Scan>(Scan::kContinue);
-                    });
-                  })
-                  .ok());
+  ASSERT_TRUE(
+      object
+          .read([&](Reader& reader) {
+            const Range all{1, "", ""};
+            return reader.scan_keys(all, Order::kAscending, [&](std::string_view x, std::size_t) {
+              auto inner =
+                  reader.scan_keys(all, Order::kAscending, [&](std::string_view y, std::size_t) {
+                    pairs += std::string(x) + std::string(y) + " ";
+                    return Result<Scan>(Scan::kContinue);
+                  });
+              EXPECT_TRUE(inner.ok());
+              return Result<Scan>(Scan::kContinue);
+            });
+          })
+          .ok());
   EXPECT_EQ(pairs, "aa ab ba bb ");
 }
 
 TYPED_TEST(StorageContract, ValuesOfEverySizeComeBackAndTellTheirLength) {
   ObjectStorage& object = this->open({"a", "1"});
-  // Around the sizes at which an implementation may store them differently; longer and shorter in turn.
-  const std::size_t sizes[] = {0,    1,     255,   256,   257,  900,   989,  990,    1100, 1020, 4096,
-                               2000, 65535, 65536, 65537, 3000, 70000, 5000, 300000, 100,  0};
+  // Around the sizes at which an implementation may store them differently; longer and shorter in
+  // turn.
+  const std::size_t sizes[] = {0,     1,    255,   256,  257,    900,   989,
+                               990,   1100, 1020,  4096, 2000,   65535, 65536,
+                               65537, 3000, 70000, 5000, 300000, 100,   0};
   for (const std::size_t size : sizes) {
     std::string value = repeated('x', size);
     if (size > 0) value.back() = 'y';
@@ -307,7 +320,8 @@ TYPED_TEST(StorageContract, HoldsValuesOfTensOfMegabytes) {
 TYPED_TEST(StorageContract, KeysAndValuesHaveLimits) {
   ObjectStorage& object = this->open({"a", "1"});
   EXPECT_TRUE(this->put(object, repeated('k', kKeyBytesMax), "x").ok());
-  EXPECT_EQ(this->put(object, repeated('k', kKeyBytesMax + 1), "x").error().code, ErrorCode::kLimitExceeded);
+  EXPECT_EQ(this->put(object, repeated('k', kKeyBytesMax + 1), "x").error().code,
+            ErrorCode::kLimitExceeded);
   const Bytes huge(kValueBytesMax + 1);
   // The body ignores the error; the transaction does not.
   const auto ignored = object.transact([&](Transaction& transaction) -> Result<void> {
@@ -331,9 +345,10 @@ TYPED_TEST(StorageContract, ErasesRowsAndRanges) {
                   })
                   .ok());
   EXPECT_EQ(this->keys(object, {1, "", ""}), "b e ");
-  ASSERT_TRUE(object.transact([](Transaction& transaction) {
-                      return transaction.erase_range({1, "c", ""});
-                    })
+  ASSERT_TRUE(object
+                  .transact([](Transaction& transaction) {
+                    return transaction.erase_range({1, "c", ""});
+                  })
                   .ok());
   EXPECT_EQ(this->keys(object, {1, "", ""}), "b ");
   EXPECT_EQ(this->keys(object, {2, "", ""}), "b ");
@@ -355,9 +370,9 @@ TYPED_TEST(StorageContract, AlarmsAreListedByTimeAndSurviveARestart) {
 TYPED_TEST(StorageContract, AnAlarmMovesBothWaysAndGoes) {
   ObjectStorage& object = this->open({"a", "x"});
   ASSERT_TRUE(this->set_alarm(this->open({"a", "y"}), at(50)).ok());
-  const std::pair<std::optional<Time>, const char*> steps[] = {{at(100), "y@50 x@100 "}, {at(10), "x@10 y@50 "},
-                                                               {at(70), "y@50 x@70 "},   {std::nullopt, "y@50 "},
-                                                               {at(-5), "x@-5 y@50 "},   {at(60), "y@50 x@60 "}};
+  const std::pair<std::optional<Time>, const char*> steps[] = {
+      {at(100), "y@50 x@100 "}, {at(10), "x@10 y@50 "}, {at(70), "y@50 x@70 "},
+      {std::nullopt, "y@50 "},  {at(-5), "x@-5 y@50 "}, {at(60), "y@50 x@60 "}};
   for (const auto& [time, expected] : steps) {
     ASSERT_TRUE(this->set_alarm(object, time).ok());
     EXPECT_EQ(this->due(Time::max()), expected);
@@ -367,7 +382,8 @@ TYPED_TEST(StorageContract, AnAlarmMovesBothWaysAndGoes) {
 }
 
 TYPED_TEST(StorageContract, ListsAClassByIdPageByPage) {
-  for (const char* id : {"b", "a", "c\xff", "d"}) ASSERT_TRUE(this->put(this->open({"one", id}), "k", "v").ok());
+  for (const char* id : {"b", "a", "c\xff", "d"})
+    ASSERT_TRUE(this->put(this->open({"one", id}), "k", "v").ok());
   ASSERT_TRUE(this->put(this->open({"two", "a"}), "k", "v").ok());
   EXPECT_EQ(this->listed("one"), "a b c\xff d ");
   EXPECT_EQ(this->listed("one", "", 2), "a b ");
@@ -468,10 +484,13 @@ TYPED_TEST(StorageContract, AnObjectOfANewerProgramIsRefusedAndLeftAsItIs) {
 TYPED_TEST(StorageContract, AMigrationThatFailsChangesNothing) {
   ASSERT_TRUE(this->put(this->open({"a", "1"}, counting_schema(1)), "key", "x").ok());
   Schema broken = counting_schema(3);
-  broken.steps[2] = [](Transaction&) -> Result<void> { return Error{ErrorCode::kInternal, "broken", 0}; };
+  broken.steps[2] = [](Transaction&) -> Result<void> {
+    return Error{ErrorCode::kInternal, "broken", 0};
+  };
   const auto failed = this->put(this->open({"a", "1"}, broken), "key", "y");
   ASSERT_FALSE(failed.ok());
-  EXPECT_NE(failed.error().message.find("schema version 3: broken"), std::string::npos) << failed.error().message;
+  EXPECT_NE(failed.error().message.find("schema version 3: broken"), std::string::npos)
+      << failed.error().message;
   ObjectStorage& fixed = this->open({"a", "1"}, counting_schema(3));
   EXPECT_EQ(this->get(fixed, "log", 7), "123");
   EXPECT_EQ(this->get(fixed, "key"), "x");
@@ -513,7 +532,8 @@ TYPED_TEST(StorageContract, ManyThreadsWorkOnManyObjects) {
   EXPECT_EQ(failures, 0);
   for (int t = 0; t < kThreads; ++t) {
     for (int i = 0; i < kObjects; ++i) {
-      EXPECT_EQ(this->get(this->open({"t" + std::to_string(t), std::to_string(i)}), "n"), std::to_string(kSteps));
+      EXPECT_EQ(this->get(this->open({"t" + std::to_string(t), std::to_string(i)}), "n"),
+                std::to_string(kSteps));
     }
   }
 }
@@ -527,7 +547,8 @@ TYPED_TEST(StorageContract, OwnersThatTakeAnObjectFromEachOtherLoseNoCommit) {
     threads.emplace_back([&] {
       for (int step = 0; step < kSteps; ++step) {
         auto object = *this->storage_->open({"a", "shared"}, {});
-        // In two transactions on purpose: only the generation keeps the others from writing in between.
+        // In two transactions on purpose: only the generation keeps the others from writing in
+        // between.
         int n = 0;
         const auto read = object->read([&](Reader& reader) -> Result<void> {
           SW_TRY(const auto before, reader.get(1, "n"));

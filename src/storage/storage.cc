@@ -13,7 +13,8 @@ namespace {
 bool is_class_byte(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
 Error bad_name(const ObjectName& name, std::string_view rule) {
-  return Error{ErrorCode::kInvalidArgument, fmt::format("bad object name {}: {}", to_string(name), rule), 0};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("bad object name {}: {}", to_string(name), rule), 0};
 }
 
 }  // namespace

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where durable objects keep their state. An object has a class and an id, ordered tables of bytes, a schema
-// version and at most one alarm; all of it changes together, in transactions. Whoever opens an object owns it:
-// a later `open` gets a higher generation, and from then on the earlier owner can change nothing.
+// Where durable objects keep their state. An object has a class and an id, ordered tables of bytes,
+// a schema version and at most one alarm; all of it changes together, in transactions. Whoever
+// opens an object owns it: a later `open` gets a higher generation, and from then on the earlier
+// owner can change nothing.
 //
-// Everything blocks (disk, network) and is called from threads that may wait. `Storage` may be used from any
-// thread; an `ObjectStorage` by one thread at a time; it may live on while its Storage still exists.
-// After kConflict the caller no longer owns the object, and what it remembers of it may be out of date.
+// Everything blocks (disk, network) and is called from threads that may wait. `Storage` may be used
+// from any thread; an `ObjectStorage` by one thread at a time; it may live on while its Storage
+// still exists. After kConflict the caller no longer owns the object, and what it remembers of it
+// may be out of date.
 
 #include <chrono>
 #include <compare>
@@ -30,10 +32,12 @@ using Time = std::chrono::sys_time<std::chrono::milliseconds>;
 
 inline constexpr std::size_t kClassBytesMax = 64;
 inline constexpr std::size_t kIdBytesMax = 256;
-inline constexpr std::size_t kKeyBytesMax = 8192;  // paths of files are keys, and have up to 4096 bytes
+// paths of files are keys, and have up to 4096 bytes
+inline constexpr std::size_t kKeyBytesMax = 8192;
 inline constexpr std::size_t kValueBytesMax = 256U << 20U;
 
-/// class_name: lower-case letters, digits and `_`, beginning with a letter. id: any bytes but none that are 0.
+/// class_name: lower-case letters, digits and `_`, beginning with a letter. id: any bytes but none
+/// that are 0.
 struct ObjectName {
   std::string class_name;
   std::string id;
@@ -51,7 +55,8 @@ std::string to_string(const ObjectName& name);
 /// A number chosen by the object's class. Small ones (below 128) take a byte less in each row.
 using TableId = std::uint16_t;
 
-/// The keys of a table from `from` on, and before `to` (empty: to the end). Keys are compared as unsigned bytes.
+/// The keys of a table from `from` on, and before `to` (empty: to the end). Keys are compared as
+/// unsigned bytes.
 struct Range {
   TableId table = 0;
   std::string from;
@@ -68,11 +73,13 @@ std::optional<std::uint64_t> number_of_key(std::string_view key);
 enum class Order : std::uint8_t { kAscending, kDescending };
 enum class Scan : std::uint8_t { kContinue, kStop };
 
-/// Called for each row of a scan. Both views are valid until it returns; it must not change the table.
+/// Called for each row of a scan. Both views are valid until it returns; it must not change the
+/// table.
 using RowCallback = std::function<Result<Scan>(std::string_view key, BytesView value)>;
 using KeyCallback = std::function<Result<Scan>(std::string_view key, std::size_t value_bytes)>;
 
-/// What can be read within a transaction. It sees one state of the object, with the transaction's own changes.
+/// What can be read within a transaction. It sees one state of the object, with the transaction's
+/// own changes.
 class Reader {
  public:
   virtual ~Reader() = default;
@@ -85,8 +92,8 @@ class Reader {
 };
 
 /// A transaction that also writes.
-/// Errors: kLimitExceeded for a key or value too large, kUnavailable (disk full, …), kCorrupt. After an error the
-/// transaction cannot commit, whatever the callback returns.
+/// Errors: kLimitExceeded for a key or value too large, kUnavailable (disk full, …), kCorrupt.
+/// After an error the transaction cannot commit, whatever the callback returns.
 class Transaction : public Reader {
  public:
   virtual Result<void> put(TableId table, std::string_view key, BytesView value) = 0;
@@ -102,27 +109,27 @@ class ObjectStorage {
   virtual ~ObjectStorage() = default;
 
   virtual const ObjectName& name() const = 0;
-  /// Higher with each open of this object by anyone; given along to third parties, it lets them refuse a
-  /// former owner.
+  /// Higher with each open of this object by anyone; given along to third parties, it lets them
+  /// refuse a former owner.
   virtual std::uint64_t generation() const = 0;
 
   /// Runs `body` over one consistent state. As in `transact`, it may be run again from the start.
   virtual Result<void> read(const std::function<Result<void>(Reader&)>& body) = 0;
 
-  /// Runs `body` and commits what it did; an error of `body` undoes it and is returned. Once this returns ok, the
-  /// change survives power loss. `body` may be run again from the start (a database over a network resolves
-  /// conflicts so), and should have no other effects.
-  /// Errors: those of `body`; kConflict; kUnavailable and kCorrupt: nothing was committed as far as is known, and
-  /// the caller has to read again what it relies on.
+  /// Runs `body` and commits what it did; an error of `body` undoes it and is returned. Once this
+  /// returns ok, the change survives power loss. `body` may be run again from the start (a database
+  /// over a network resolves conflicts so), and should have no other effects.
+  /// Errors: those of `body`; kConflict; kUnavailable and kCorrupt: nothing was committed as far as
+  /// is known, and the caller has to read again what it relies on.
   virtual Result<void> transact(const std::function<Result<void>(Transaction&)>& body) = 0;
 
-  /// Deletes everything, the alarm and the schema version too: as if the object had never been. The handle stays
-  /// good for a new life.
+  /// Deletes everything, the alarm and the schema version too: as if the object had never been. The
+  /// handle stays good for a new life.
   virtual Result<void> destroy() = 0;
 };
 
-/// How a class's objects came to look as they do: step n turns version n into version n + 1, and a new object goes
-/// through all of them. Steps are never removed.
+/// How a class's objects came to look as they do: step n turns version n into version n + 1, and a
+/// new object goes through all of them. Steps are never removed.
 struct Schema {
   std::vector<std::function<Result<void>(Transaction&)>> steps;
 };
@@ -141,24 +148,26 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
-  /// Takes the object over from whoever had it. Its schema is brought up to date at the first use, in one
-  /// transaction.
-  /// Errors: kInvalidArgument (name); kUnavailable (another node holds the object); from the first use:
-  /// kInvalidArgument if a newer program wrote the object (it is left as it is), kCorrupt.
-  virtual Result<std::unique_ptr<ObjectStorage>> open(const ObjectName& name, const Schema& schema) = 0;
+  /// Takes the object over from whoever had it. Its schema is brought up to date at the first use,
+  /// in one transaction.
+  /// Errors: kInvalidArgument (name); kUnavailable (another node holds the object); from the first
+  /// use: kInvalidArgument if a newer program wrote the object (it is left as it is), kCorrupt.
+  virtual Result<std::unique_ptr<ObjectStorage>> open(const ObjectName& name,
+                                                      const Schema& schema) = 0;
 
   /// Whether there is such an object, without taking it.
   virtual Result<std::optional<ObjectInfo>> find(const ObjectName& name) = 0;
 
   /// Up to `count_max` objects of a class with ids after `after_id`, by id.
-  virtual Result<std::vector<ObjectInfo>> list(std::string_view class_name, std::string_view after_id,
+  virtual Result<std::vector<ObjectInfo>> list(std::string_view class_name,
+                                               std::string_view after_id,
                                                std::size_t count_max) = 0;
 
   /// Deletes the object, whoever has it open. kNotFound if there is none.
   virtual Result<void> remove(const ObjectName& name) = 0;
 
-  /// Up to `count_max` alarms, earliest first, with times up to `until`. The time of each is true at the moment of
-  /// the call; an alarm stays until its object's transaction moves or removes it.
+  /// Up to `count_max` alarms, earliest first, with times up to `until`. The time of each is true
+  /// at the moment of the call; an alarm stays until its object's transaction moves or removes it.
   virtual Result<std::vector<DueAlarm>> alarms_until(Time until, std::size_t count_max) = 0;
 };
 

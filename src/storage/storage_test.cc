@@ -27,10 +27,13 @@ TEST(Names, AClassIsAnIdentifierAndAnIdAnyBytesButZero) {
   }
 }
 
-TEST(Names, AreEscapedInMessages) { EXPECT_EQ(to_string({"a", "x y\n\\\xc3"}), "a/x\\x20y\\x0a\\x5c\\xc3"); }
+TEST(Names, AreEscapedInMessages) {
+  EXPECT_EQ(to_string({"a", "x y\n\\\xc3"}), "a/x\\x20y\\x0a\\x5c\\xc3");
+}
 
 TEST(Keys, NumbersKeepTheirOrder) {
-  const std::uint64_t numbers[] = {0, 1, 255, 256, 1U << 31U, std::numeric_limits<std::uint64_t>::max()};
+  const std::uint64_t numbers[] = {0,   1,         255,
+                                   256, 1U << 31U, std::numeric_limits<std::uint64_t>::max()};
   std::string before;
   for (const std::uint64_t number : numbers) {
     const std::string key = ordered_key(number);

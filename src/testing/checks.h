@@ -20,7 +20,8 @@ namespace sw::testing {
 /// Runs checks in order and reports each.
 class Checks {
  public:
-  explicit Checks(std::function<void(const CheckReport&)> on_check) : on_check_(std::move(on_check)) {}
+  explicit Checks(std::function<void(const CheckReport&)> on_check)
+      : on_check_(std::move(on_check)) {}
 
   /// The violation, if `body` finds one, with the check's name before it.
   Result<void> check(std::string_view name, const std::function<Result<void>()>& body);

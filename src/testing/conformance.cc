@@ -34,7 +34,8 @@ void Checks::skip(std::string_view name) {
 Error violated(std::string what) { return Error{ErrorCode::kInternal, std::move(what), 0}; }
 
 std::string describe(const engine::Outcome& outcome) {
-  if (outcome.error) return fmt::format("the error {}: {}", outcome.error->name, outcome.error->message);
+  if (outcome.error)
+    return fmt::format("the error {}: {}", outcome.error->name, outcome.error->message);
   if (outcome.exit_code) return fmt::format("exit status {}", *outcome.exit_code);
   if (outcome.value) return fmt::format("the value '{}'", outcome.value->text);
   return "no value";
@@ -48,7 +49,9 @@ Result<void> expect_value(const engine::Outcome& outcome, const std::optional<st
   return {};
 }
 
-Result<void> expect_value(const engine::Outcome& outcome) { return expect_value(outcome, std::nullopt); }
+Result<void> expect_value(const engine::Outcome& outcome) {
+  return expect_value(outcome, std::nullopt);
+}
 
 Result<void> expect_error(const engine::Outcome& outcome) {
   if (!outcome.error) return violated(fmt::format("expected an error, got {}", describe(outcome)));
@@ -60,7 +63,8 @@ Result<void> expect_error(const engine::Outcome& outcome) {
 Result<void> expect_limit(const engine::Outcome& outcome) {
   SW_CHECK_OK(expect_error(outcome));
   if (outcome.error->name == engine::kExecutionLimitError) return {};
-  return violated(fmt::format("expected an {}, got {}", engine::kExecutionLimitError, describe(outcome)));
+  return violated(
+      fmt::format("expected an {}, got {}", engine::kExecutionLimitError, describe(outcome)));
 }
 
 engine::RunRequest request_for(std::string_view code) {
@@ -70,7 +74,8 @@ engine::RunRequest request_for(std::string_view code) {
 }
 
 Result<void> run_engine_conformance(const std::shared_ptr<engine::Engine>& engine,
-                                    const ConformancePrograms& programs, const ConformanceOptions& options) {
+                                    const ConformancePrograms& programs,
+                                    const ConformanceOptions& options) {
   Checks checks(options.on_check);
   SW_CHECK_OK(check_engine(checks, engine, programs));
   if (!engine->has_sessions()) {

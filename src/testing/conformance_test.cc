@@ -18,16 +18,17 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-const ConformancePrograms kCounterPrograms = {.simple = {"read", "0"},
-                                              .error = "error",
-                                              .stateful = DefineAndUse{"inc", "read", "1"},
-                                              .endless = "limit",
-                                              .crash = "crash",
-                                              .env = EnvProgram{"env", "NAME"},
-                                              .cwd = CwdProgram{"enter", "show"},
-                                              .files = FilesProgram{.write = "write", .fail = "write and fail"},
-                                              .open_file = DefineAndUse{"open", "use", "0"},
-                                              .random = "random"};
+const ConformancePrograms kCounterPrograms = {
+    .simple = {"read", "0"},
+    .error = "error",
+    .stateful = DefineAndUse{"inc", "read", "1"},
+    .endless = "limit",
+    .crash = "crash",
+    .env = EnvProgram{"env", "NAME"},
+    .cwd = CwdProgram{"enter", "show"},
+    .files = FilesProgram{.write = "write", .fail = "write and fail"},
+    .open_file = DefineAndUse{"open", "use", "0"},
+    .random = "random"};
 
 std::string violation_of(std::shared_ptr<CounterEngine> engine,
                          const ConformancePrograms& programs = kCounterPrograms) {
@@ -40,11 +41,11 @@ TEST(Conformance, AnEngineThatKeepsTheContractPasses) {
   std::vector<std::string> skipped;
   ConformancePrograms programs = kCounterPrograms;
   programs.env.reset();
-  const auto kept = run_engine_conformance(std::make_shared<CounterEngine>(), programs,
-                                           {.on_check = [&](const CheckReport& report) {
-                                             (report.skipped ? skipped : names).emplace_back(report.name);
-                                             EXPECT_EQ(report.violation, nullptr);
-                                           }});
+  const auto kept = run_engine_conformance(
+      std::make_shared<CounterEngine>(), programs, {.on_check = [&](const CheckReport& report) {
+        (report.skipped ? skipped : names).emplace_back(report.name);
+        EXPECT_EQ(report.violation, nullptr);
+      }});
   EXPECT_TRUE(kept.ok()) << kept.error().message;
   EXPECT_THAT(names, Contains("an instance goes on from its snapshot"));
   EXPECT_THAT(skipped, Contains("a run sees its environment and no other's"));
@@ -53,9 +54,12 @@ TEST(Conformance, AnEngineThatKeepsTheContractPasses) {
 TEST(Conformance, AnEngineWithoutSessionsIsAskedForNoStatefulProgram) {
   ConformancePrograms programs = kCounterPrograms;
   programs.stateful.reset();
-  EXPECT_EQ(violation_of(std::make_shared<CounterEngine>(CounterEngine::Faults{.no_sessions = true}), programs),
-            "none");
-  EXPECT_THAT(violation_of(std::make_shared<CounterEngine>(), programs), HasSubstr("stateful is missing"));
+  EXPECT_EQ(
+      violation_of(std::make_shared<CounterEngine>(CounterEngine::Faults{.no_sessions = true}),
+                   programs),
+      "none");
+  EXPECT_THAT(violation_of(std::make_shared<CounterEngine>(), programs),
+              HasSubstr("stateful is missing"));
 }
 
 TEST(ParsePrograms, ReadsAllThatIsThereAndSaysWhatIsMissing) {
@@ -66,7 +70,8 @@ TEST(ParsePrograms, ReadsAllThatIsThereAndSaysWhatIsMissing) {
   EXPECT_EQ(programs->open_file->use, "u");
   EXPECT_EQ(programs->random, "r");
   EXPECT_FALSE(programs->crash.has_value());
-  for (const char* bad : {"", "[]", R"({"error": "x"})", R"({"simple": {"code": 1}, "error": "x"})"}) {
+  for (const char* bad :
+       {"", "[]", R"({"error": "x"})", R"({"simple": {"code": 1}, "error": "x"})"}) {
     EXPECT_EQ(parse_programs(bad).error().code, ErrorCode::kInvalidArgument) << bad;
   }
 }
@@ -82,7 +87,8 @@ void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
 class EachFault : public ::testing::TestWithParam<Fault> {};
 
 TEST_P(EachFault, IsFound) {
-  EXPECT_THAT(violation_of(std::make_shared<CounterEngine>(GetParam().faults)), HasSubstr(GetParam().violated));
+  EXPECT_THAT(violation_of(std::make_shared<CounterEngine>(GetParam().faults)),
+              HasSubstr(GetParam().violated));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -95,34 +101,55 @@ INSTANTIATE_TEST_SUITE_P(
               {.error_fails_the_run = true},
               "an error of the code is part of the outcome: `run` failed"},
         Fault{"no_build", {.no_build = true}, "the engine says what it is: `build` is empty"},
-        Fault{"no_memory_limit", {.no_memory_limit = true}, "the engine says its limits: `memory_bytes` is 0"},
-        Fault{"runs_share_state", {.runs_share_state = true}, "nothing of a run remains for the next"},
+        Fault{"no_memory_limit",
+              {.no_memory_limit = true},
+              "the engine says its limits: `memory_bytes` is 0"},
+        Fault{"runs_share_state",
+              {.runs_share_state = true},
+              "nothing of a run remains for the next"},
         Fault{"limit_is_an_error_of_its_own",
               {.limit_is_an_error_of_its_own = true},
               "an endless program ends at its limit: expected an ExecutionLimitError"},
-        Fault{"forgets_changes", {.forgets_changes = true}, "`changed` leaves out a change between 0 and 8192"},
+        Fault{"forgets_changes",
+              {.forgets_changes = true},
+              "`changed` leaves out a change between 0 and 8192"},
         Fault{"restores_nothing",
               {.restores_nothing = true},
               "an instance goes on from its snapshot: expected the value '1', got the value '0'"},
-        Fault{"error_invalidates", {.error_invalidates = true}, "an error of the code made the instance invalid"},
+        Fault{"error_invalidates",
+              {.error_invalidates = true},
+              "an error of the code made the instance invalid"},
         Fault{"crash_keeps_valid", {.crash_keeps_valid = true}, "`invalid` is false after a crash"},
-        Fault{"invalid_still_runs", {.invalid_still_runs = true}, "`execute` works although `invalid` is true"},
+        Fault{"invalid_still_runs",
+              {.invalid_still_runs = true},
+              "`execute` works although `invalid` is true"},
         Fault{"random_repeats",
               {.random_repeats = true},
               "random numbers differ in two instances from one snapshot: both gave"},
         Fault{"env_stays", {.env_stays = true}, "the next run sees the variable, too"},
-        Fault{"cannot_save", {.cannot_save = true}, "`can_snapshot` is false after a run that left nothing open"},
+        Fault{"cannot_save",
+              {.cannot_save = true},
+              "`can_snapshot` is false after a run that left nothing open"},
         Fault{"limit_changes_memory",
               {.limit_changes_memory = true},
-              "a limit leaves an instance usable, or invalid: expected the value '1', got the value '2'"},
-        Fault{"hides_cwd", {.hides_cwd = true}, "the current directory is kept: `cwd` is '/workspace'"},
-        Fault{"forgets_cwd", {.forgets_cwd = true}, "the current directory is kept: expected the value"},
-        Fault{"writes_elsewhere", {.writes_elsewhere = true}, "/workspace/conformance.txt did not come"},
+              "a limit leaves an instance usable, or invalid: expected the value '1', got the "
+              "value '2'"},
+        Fault{"hides_cwd",
+              {.hides_cwd = true},
+              "the current directory is kept: `cwd` is '/workspace'"},
+        Fault{"forgets_cwd",
+              {.forgets_cwd = true},
+              "the current directory is kept: expected the value"},
+        Fault{"writes_elsewhere",
+              {.writes_elsewhere = true},
+              "/workspace/conformance.txt did not come"},
         Fault{"writes_nothing_before_errors",
               {.writes_nothing_before_errors = true},
-              "what was written before an error is kept: /workspace/conformance.txt has the content 'content'"},
-        Fault{
-            "writes_in_disabled", {.writes_in_disabled = true}, "a sandbox without files lets nothing be written"},
+              "what was written before an error is kept: /workspace/conformance.txt has the "
+              "content 'content'"},
+        Fault{"writes_in_disabled",
+              {.writes_in_disabled = true},
+              "a sandbox without files lets nothing be written"},
         Fault{"loses_open_file",
               {.loses_open_file = true},
               "an open file goes on, or keeps memory from being saved"}),

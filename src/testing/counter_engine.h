@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An engine without Wasm for tests: a session is two pages of memory with a counter at address 0, and a program is
-// one word. Every outcome's value is the counter. Any rule of the contract can be broken.
+// An engine without Wasm for tests: a session is two pages of memory with a counter at address 0,
+// and a program is one word. Every outcome's value is the counter. Any rule of the contract can be
+// broken.
 
 #include <fmt/format.h>
 
@@ -55,19 +56,23 @@ class CounterEngine final : public engine::Engine {
 
   const engine::EngineInfo& info() const override { return info_; }
 
-  Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override {
-    if (request.code == "error" && faults_.error_fails_the_run) return Error{ErrorCode::kInternal, "broken", 0};
+  Result<engine::Outcome> run(const engine::RunRequest& request,
+                              wasi::OutputSink& output) override {
+    if (request.code == "error" && faults_.error_fails_the_run)
+      return Error{ErrorCode::kInternal, "broken", 0};
     if (faults_.runs_share_state || faults_.env_stays) return shared_.execute(request, output);
     Instance instance(faults_, seed());
     return instance.execute(request, output);
   }
 
   bool has_sessions() const override { return !faults_.no_sessions; }
-  Result<std::unique_ptr<engine::SessionInstance>> boot(const engine::SessionOptions& options) override {
-    return std::unique_ptr<engine::SessionInstance>(std::make_unique<Instance>(faults_, seed(), options));
+  Result<std::unique_ptr<engine::SessionInstance>> boot(
+      const engine::SessionOptions& options) override {
+    return std::unique_ptr<engine::SessionInstance>(
+        std::make_unique<Instance>(faults_, seed(), options));
   }
-  Result<std::unique_ptr<engine::SessionInstance>> restore(const engine::SessionOptions& options,
-                                                           engine::SnapshotSource& source) override {
+  Result<std::unique_ptr<engine::SessionInstance>> restore(
+      const engine::SessionOptions& options, engine::SnapshotSource& source) override {
     auto instance = std::make_unique<Instance>(faults_, seed(), options);
     if (!faults_.restores_nothing) {
       SW_TRY(const BytesView extra, source.fill(instance->memory(), {}));
@@ -93,7 +98,8 @@ class CounterEngine final : public engine::Engine {
 
     Result<engine::SessionOutcome> execute(const engine::RunRequest& request,
                                            wasi::OutputSink& /*output*/) override {
-      if (invalid_ && !faults_.invalid_still_runs) return Error{ErrorCode::kInvalidArgument, "used up", 0};
+      if (invalid_ && !faults_.invalid_still_runs)
+        return Error{ErrorCode::kInvalidArgument, "used up", 0};
       engine::Outcome outcome = perform(request);
       if (!faults_.hides_cwd) outcome.cwd = place_.cwd;
       return outcome;
@@ -104,13 +110,15 @@ class CounterEngine final : public engine::Engine {
       snapshot.memory = memory_;
       if (!faults_.forgets_changes) snapshot.changed = {{0, 4096}};
       const bool keep_open = place_.file_open && !faults_.loses_open_file;
-      const std::string extra = (keep_open ? "+" : "-") + (faults_.forgets_cwd ? "/workspace" : place_.cwd);
+      const std::string extra =
+          (keep_open ? "+" : "-") + (faults_.forgets_cwd ? "/workspace" : place_.cwd);
       snapshot.extra.assign(as_bytes(extra).begin(), as_bytes(extra).end());
       return snapshot;
     }
 
     void take_extra(BytesView extra) {
-      place_ = {.cwd = std::string(as_text(extra.subspan(1))), .file_open = as_text(extra).front() == '+'};
+      place_ = {.cwd = std::string(as_text(extra.subspan(1))),
+                .file_open = as_text(extra).front() == '+'};
     }
 
    private:
@@ -122,8 +130,9 @@ class CounterEngine final : public engine::Engine {
       }
       if (code == "limit") {
         if (faults_.limit_changes_memory) set(get() + 1);
-        return failed(faults_.limit_is_an_error_of_its_own ? "TimeoutError" : engine::kExecutionLimitError,
-                      engine::Ending::kTimeLimit);
+        return failed(
+            faults_.limit_is_an_error_of_its_own ? "TimeoutError" : engine::kExecutionLimitError,
+            engine::Ending::kTimeLimit);
       }
       if (code == "crash") {
         invalid_ = !faults_.crash_keeps_valid;
@@ -140,7 +149,8 @@ class CounterEngine final : public engine::Engine {
         return outcome.error ? outcome : failed("EngineError", engine::Ending::kGuestError);
       }
       if (code == "open") place_.file_open = true;
-      if (code == "use" && !place_.file_open) return failed("ValueError", engine::Ending::kGuestError);
+      if (code == "use" && !place_.file_open)
+        return failed("ValueError", engine::Ending::kGuestError);
       if (code == "inc") set(get() + 1);
       return value(faults_.wrong_value ? "7" : std::to_string(get()));
     }
@@ -157,7 +167,8 @@ class CounterEngine final : public engine::Engine {
     }
 
     engine::Outcome write(std::string_view content) {
-      const std::string path = faults_.writes_elsewhere ? "/workspace/other" : "/workspace/conformance.txt";
+      const std::string path =
+          faults_.writes_elsewhere ? "/workspace/other" : "/workspace/conformance.txt";
       const bool disabled = workspace_->disabled();
       if (faults_.writes_in_disabled) workspace_->set_disabled(false);
       const auto done = workspace_->write(path, content, FileEncoding::kUtf8, 0);

@@ -84,15 +84,19 @@ Result<void> check_engine(Checks& checks, const std::shared_ptr<Engine>& engine,
     SW_TRY(const Outcome outcome, run(*engine, request_for(programs.error)));
     return expect_error(outcome);
   }));
-  SW_CHECK_OK(checks.check("the engine says what it is", [&] { return check_about(engine->info()); }));
-  SW_CHECK_OK(checks.check("the engine says its limits", [&] { return check_limits(engine->info().limits); }));
-  SW_CHECK_OK(checks.check_with("a run sees its environment and no other's", programs.env,
-                                [&](const EnvProgram& program) { return check_env(*engine, program); }));
   SW_CHECK_OK(
-      checks.check_with("nothing of a run remains for the next", programs.stateful,
-                        [&](const DefineAndUse& program) { return check_nothing_remains(*engine, program); }));
-  SW_CHECK_OK(checks.check_with("an endless program ends at its limit", programs.endless,
-                                [&](const std::string& code) { return check_endless(*engine, code); }));
+      checks.check("the engine says what it is", [&] { return check_about(engine->info()); }));
+  SW_CHECK_OK(checks.check("the engine says its limits",
+                           [&] { return check_limits(engine->info().limits); }));
+  SW_CHECK_OK(
+      checks.check_with("a run sees its environment and no other's", programs.env,
+                        [&](const EnvProgram& program) { return check_env(*engine, program); }));
+  SW_CHECK_OK(checks.check_with(
+      "nothing of a run remains for the next", programs.stateful,
+      [&](const DefineAndUse& program) { return check_nothing_remains(*engine, program); }));
+  SW_CHECK_OK(
+      checks.check_with("an endless program ends at its limit", programs.endless,
+                        [&](const std::string& code) { return check_endless(*engine, code); }));
   SW_CHECK_OK(checks.check_with("a crash is part of the outcome", programs.crash,
                                 [&](const std::string& code) -> Result<void> {
                                   SW_TRY(const Outcome outcome, run(*engine, request_for(code)));

@@ -16,7 +16,8 @@ bool is_as_base(const engine::SessionSnapshot& snapshot, std::size_t begin, std:
   const std::size_t in_base = std::clamp(snapshot.base.size(), begin, end);
   if (!std::equal(snapshot.memory.begin() + static_cast<std::ptrdiff_t>(begin),
                   snapshot.memory.begin() + static_cast<std::ptrdiff_t>(in_base),
-                  snapshot.base.begin() + static_cast<std::ptrdiff_t>(std::min(begin, snapshot.base.size())))) {
+                  snapshot.base.begin() +
+                      static_cast<std::ptrdiff_t>(std::min(begin, snapshot.base.size())))) {
     return false;
   }
   return std::all_of(snapshot.memory.begin() + static_cast<std::ptrdiff_t>(in_base),
@@ -25,8 +26,9 @@ bool is_as_base(const engine::SessionSnapshot& snapshot, std::size_t begin, std:
 }
 
 Error misses(std::size_t begin, std::size_t end) {
-  return Error{ErrorCode::kInternal,
-               fmt::format("`changed` leaves out a change between {} and {} of the memory", begin, end), 0};
+  return Error{
+      ErrorCode::kInternal,
+      fmt::format("`changed` leaves out a change between {} and {} of the memory", begin, end), 0};
 }
 
 }  // namespace
@@ -36,7 +38,8 @@ KeptSnapshot::KeptSnapshot(const engine::SessionSnapshot& snapshot)
 
 Result<BytesView> KeptSnapshot::fill(std::span<std::byte> memory, BytesView /*base*/) {
   if (memory.size() < memory_.size()) {
-    return Error{ErrorCode::kInternal, "the memory to restore into is smaller than the saved one", 0};
+    return Error{ErrorCode::kInternal, "the memory to restore into is smaller than the saved one",
+                 0};
   }
   std::ranges::copy(memory_, memory.begin());
   return BytesView(extra_);

@@ -13,7 +13,8 @@ namespace {
 
 namespace json = boost::json;
 
-// Boost.JSON reports what is missing or mistyped by an exception, which parse_programs turns into an Error.
+// Boost.JSON reports what is missing or mistyped by an exception, which parse_programs turns into
+// an Error.
 
 std::string text(const json::object& object, std::string_view key) {
   return json::value_to<std::string>(object.at(key));
@@ -31,8 +32,9 @@ const json::object* object_if_there(const json::object& object, std::string_view
 std::optional<DefineAndUse> two_cells(const json::object& object, std::string_view key) {
   const json::object* cells = object_if_there(object, key);
   if (cells == nullptr) return std::nullopt;
-  return DefineAndUse{
-      .define = text(*cells, "define"), .use = text(*cells, "use"), .expect_text = text(*cells, "value")};
+  return DefineAndUse{.define = text(*cells, "define"),
+                      .use = text(*cells, "use"),
+                      .expect_text = text(*cells, "value")};
 }
 
 ConformancePrograms from_object(const json::object& object) {
@@ -48,11 +50,13 @@ ConformancePrograms from_object(const json::object& object) {
     if (const auto shown = text_if_there(*env, "value")) programs.env->expect_text = *shown;
   }
   if (const auto* cwd = object_if_there(object, "cwd")) {
-    programs.cwd =
-        CwdProgram{.enter = text(*cwd, "enter"), .show = text(*cwd, "show"), .expect_text = text(*cwd, "value")};
+    programs.cwd = CwdProgram{.enter = text(*cwd, "enter"),
+                              .show = text(*cwd, "show"),
+                              .expect_text = text(*cwd, "value")};
   }
   if (const auto* files = object_if_there(object, "files")) {
-    programs.files = FilesProgram{.write = text(*files, "write"), .fail = text_if_there(*files, "fail")};
+    programs.files =
+        FilesProgram{.write = text(*files, "write"), .fail = text_if_there(*files, "fail")};
   }
   programs.open_file = two_cells(object, "openFile");
   programs.random = text_if_there(object, "random");

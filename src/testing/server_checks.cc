@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-// Contexts behind a runtime Worker, used as a Sandbox uses them. Each check has a context of its own.
+// Contexts behind a runtime Worker, used as a Sandbox uses them. Each check has a context of its
+// own.
 
 #include <fmt/format.h>
 
@@ -30,19 +31,22 @@ constexpr char kFolder[] = "/workspace/conformance";
 /// The same engine as another build of it.
 class AnotherBuild final : public Engine {
  public:
-  explicit AnotherBuild(std::shared_ptr<Engine> engine) : engine_(std::move(engine)), info_(engine_->info()) {
+  explicit AnotherBuild(std::shared_ptr<Engine> engine)
+      : engine_(std::move(engine)), info_(engine_->info()) {
     info_.build += "-another";
   }
   const engine::EngineInfo& info() const override { return info_; }
-  Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override {
+  Result<engine::Outcome> run(const engine::RunRequest& request,
+                              wasi::OutputSink& output) override {
     return engine_->run(request, output);
   }
   bool has_sessions() const override { return engine_->has_sessions(); }
-  Result<std::unique_ptr<engine::SessionInstance>> boot(const engine::SessionOptions& options) override {
+  Result<std::unique_ptr<engine::SessionInstance>> boot(
+      const engine::SessionOptions& options) override {
     return engine_->boot(options);
   }
-  Result<std::unique_ptr<engine::SessionInstance>> restore(const engine::SessionOptions& options,
-                                                           engine::SnapshotSource& source) override {
+  Result<std::unique_ptr<engine::SessionInstance>> restore(
+      const engine::SessionOptions& options, engine::SnapshotSource& source) override {
     return engine_->restore(options, source);
   }
   Result<void> on_guest_thread(const std::function<void()>& body) override {
@@ -75,14 +79,17 @@ class Client {
                            .headers = {{"content-type", "application/json"}},
                            .body = std::move(body)});
   }
-  Result<void> expect_status(std::string method, std::string_view path, int status, std::string body = {}) {
+  Result<void> expect_status(std::string method, std::string_view path, int status,
+                             std::string body = {}) {
     const std::string what = fmt::format("{} {}", method, path);
     const runtime::Response response = request(std::move(method), path, std::move(body));
     if (response.status == status) return {};
-    return violated(fmt::format("{} answers {} instead of {}: {}", what, response.status, status, response.body));
+    return violated(fmt::format("{} answers {} instead of {}: {}", what, response.status, status,
+                                response.body));
   }
   Result<void> create(const std::string& id) {
-    return expect_status("POST", "/contexts", 201, boost::json::serialize(boost::json::object{{"id", id}}));
+    return expect_status("POST", "/contexts", 201,
+                         boost::json::serialize(boost::json::object{{"id", id}}));
   }
 
   Result<ExecuteResponse> execute(const std::string& id, std::string_view code,
@@ -105,8 +112,8 @@ class Client {
     SW_TRY(const auto interpreter, worker_->interpreter(key_));
     auto response = interpreter->execute(std::move(args), get_files, output);
     if (!response.ok()) {
-      return violated(
-          fmt::format("the run is refused: {}: {}", code_name(response.error().code), response.error().message));
+      return violated(fmt::format("the run is refused: {}: {}", code_name(response.error().code),
+                                  response.error().message));
     }
     SW_CHECK_OK(workspace_.apply_diff(response->workspace, 0));
     return response;
@@ -127,7 +134,8 @@ class Client {
 
 class ServerChecks {
  public:
-  ServerChecks(Checks& checks, std::shared_ptr<Engine> engine, const ConformancePrograms& programs, Client& client)
+  ServerChecks(Checks& checks, std::shared_ptr<Engine> engine, const ConformancePrograms& programs,
+               Client& client)
       : checks_(checks), engine_(std::move(engine)), programs_(programs), client_(client) {}
 
   Result<void> run() {
@@ -141,33 +149,40 @@ class ServerChecks {
   const DefineAndUse& stateful() const { return *programs_.stateful; }
 
   Result<void> run_first_context() {
-    SW_CHECK_OK(checks_.check("a context is created under the id that is given", [&]() -> Result<void> {
-      const auto response = client_.request("POST", "/contexts", R"({"id":"ctx-1"})");
-      if (response.status != 201) return violated(fmt::format("{}: {}", response.status, response.body));
-      boost::system::error_code error;
-      const boost::json::value body = boost::json::parse(response.body, error);
-      const auto* id = body.is_object() ? body.as_object().if_contains("id") : nullptr;
-      if (id != nullptr && *id == "ctx-1") return {};
-      return violated(fmt::format("the answer is {}", response.body));
-    }));
+    SW_CHECK_OK(
+        checks_.check("a context is created under the id that is given", [&]() -> Result<void> {
+          const auto response = client_.request("POST", "/contexts", R"({"id":"ctx-1"})");
+          if (response.status != 201)
+            return violated(fmt::format("{}: {}", response.status, response.body));
+          boost::system::error_code error;
+          const boost::json::value body = boost::json::parse(response.body, error);
+          const auto* id = body.is_object() ? body.as_object().if_contains("id") : nullptr;
+          if (id != nullptr && *id == "ctx-1") return {};
+          return violated(fmt::format("the answer is {}", response.body));
+        }));
     SW_CHECK_OK(checks_.check("a cell runs in a context", [&]() -> Result<void> {
       SW_TRY(const ExecuteResponse response, client_.expect_value("ctx-1", stateful().define));
-      return response.executions == 1 ? Result<void>() : violated("`executions` is not 1 after the first run");
+      return response.executions == 1 ? Result<void>()
+                                      : violated("`executions` is not 1 after the first run");
     }));
+    SW_CHECK_OK(checks_.check("the next cell finds what it left, and memory is saved",
+                              [&] { return next_cell(); }));
+    SW_CHECK_OK(checks_.check(
+        "a server that comes back goes on from the saved memory", [&]() -> Result<void> {
+          SW_CHECK_OK(client_.restart(engine_));
+          SW_TRY(const auto response,
+                 client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
+          return expect_state(response, ContextState::kRestored);
+        }));
     SW_CHECK_OK(
-        checks_.check("the next cell finds what it left, and memory is saved", [&] { return next_cell(); }));
-    SW_CHECK_OK(checks_.check("a server that comes back goes on from the saved memory", [&]() -> Result<void> {
-      SW_CHECK_OK(client_.restart(engine_));
-      SW_TRY(const auto response, client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
-      return expect_state(response, ContextState::kRestored);
-    }));
-    SW_CHECK_OK(checks_.check("memory is saved after an error of the code, too", [&]() -> Result<void> {
-      SW_TRY(const ExecuteResponse response, client_.execute("ctx-1", programs_.error));
-      SW_CHECK_OK(expect_error(response.outcome));
-      if (!response.snapshot_ms || response.snapshot->stale) return violated("no snapshot was taken");
-      SW_CHECK_OK(client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
-      return {};
-    }));
+        checks_.check("memory is saved after an error of the code, too", [&]() -> Result<void> {
+          SW_TRY(const ExecuteResponse response, client_.execute("ctx-1", programs_.error));
+          SW_CHECK_OK(expect_error(response.outcome));
+          if (!response.snapshot_ms || response.snapshot->stale)
+            return violated("no snapshot was taken");
+          SW_CHECK_OK(client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
+          return {};
+        }));
     return checks_.check("a deleted context is gone", [&]() -> Result<void> {
       SW_CHECK_OK(client_.expect_status("DELETE", "/contexts/ctx-1", 200));
       return client_.expect_status("DELETE", "/contexts/ctx-1", 404);
@@ -175,7 +190,8 @@ class ServerChecks {
   }
 
   Result<void> next_cell() {
-    SW_TRY(const auto response, client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
+    SW_TRY(const auto response,
+           client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
     SW_CHECK_OK(expect_state(response, ContextState::kLive));
     if (!response.snapshot || !response.snapshot_ms) return violated("no snapshot was taken");
     if (response.snapshot->build != engine_->info().build) {
@@ -186,10 +202,11 @@ class ServerChecks {
   }
 
   Result<void> run_limits() {
-    SW_CHECK_OK(checks_.check_with("a run that met its limit is saved or lost as a whole, and the context goes on",
-                                   programs_.endless,
-                                   [&](const std::string& endless) { return limited_run(endless); }));
-    SW_CHECK_OK(checks_.check_with("a run that crashed is not saved, and the context goes on", programs_.crash,
+    SW_CHECK_OK(checks_.check_with(
+        "a run that met its limit is saved or lost as a whole, and the context goes on",
+        programs_.endless, [&](const std::string& endless) { return limited_run(endless); }));
+    SW_CHECK_OK(checks_.check_with("a run that crashed is not saved, and the context goes on",
+                                   programs_.crash,
                                    [&](const std::string& crash) { return crashed_run(crash); }));
     return checks_.check("another build begins anew and says so", [&]() -> Result<void> {
       SW_CHECK_OK(client_.create("build"));
@@ -198,7 +215,8 @@ class ServerChecks {
       SW_TRY(const auto response, client_.expect_value("build", stateful().define));
       SW_CHECK_OK(expect_state(response, ContextState::kFresh));
       if (response.note.empty()) return violated("`note` does not say why");
-      if (response.executions != before.executions + 1) return violated("`executions` did not go on");
+      if (response.executions != before.executions + 1)
+        return violated("`executions` did not go on");
       return client_.restart(engine_);
     });
   }
@@ -225,8 +243,10 @@ class ServerChecks {
   }
 
   /// The context goes on from the run before the one that was lost.
-  Result<void> lost(const std::string& id, const ExecuteResponse& before, const ExecuteResponse& lost) {
-    if (!lost.snapshot || !before.snapshot || lost.snapshot->taken_at_ms != before.snapshot->taken_at_ms) {
+  Result<void> lost(const std::string& id, const ExecuteResponse& before,
+                    const ExecuteResponse& lost) {
+    if (!lost.snapshot || !before.snapshot ||
+        lost.snapshot->taken_at_ms != before.snapshot->taken_at_ms) {
       return violated("the snapshot before it is gone");
     }
     SW_CHECK_OK(client_.expect_value(id, stateful().use, stateful().expect_text));
@@ -239,20 +259,25 @@ class ServerChecks {
     SW_CHECK_OK(checks_.check_with("a file that is written comes back", programs_.files,
                                    [&](const FilesProgram& program) { return files(program); }));
     const std::optional<std::string> fail = programs_.files ? programs_.files->fail : std::nullopt;
-    SW_CHECK_OK(checks_.check_with("what was written before an error is kept", fail,
-                                   [&](const std::string& program) { return kept_after_error(program); }));
-    SW_CHECK_OK(checks_.check_with("a run that is rolled back leaves neither files nor memory", fail,
-                                   [&](const std::string& program) { return rolled_back(program); }));
-    SW_CHECK_OK(checks_.check_with("a sandbox without files lets nothing be written", programs_.files,
+    SW_CHECK_OK(
+        checks_.check_with("what was written before an error is kept", fail,
+                           [&](const std::string& program) { return kept_after_error(program); }));
+    SW_CHECK_OK(
+        checks_.check_with("a run that is rolled back leaves neither files nor memory", fail,
+                           [&](const std::string& program) { return rolled_back(program); }));
+    SW_CHECK_OK(checks_.check_with("a sandbox without files lets nothing be written",
+                                   programs_.files,
                                    [&](const FilesProgram& program) { return disabled(program); }));
-    return checks_.check_with("an open file goes on, or keeps memory from being saved", programs_.open_file,
+    return checks_.check_with("an open file goes on, or keeps memory from being saved",
+                              programs_.open_file,
                               [&](const DefineAndUse& program) { return open_file(program); });
   }
 
   Result<void> cwd(const CwdProgram& program) {
     SW_CHECK_OK(client_.create("cwd"));
     SW_TRY(const auto entered, client_.expect_value("cwd", program.enter));
-    if (entered.cwd != kFolder) return violated(fmt::format("`cwd` is '{}' after going there", entered.cwd));
+    if (entered.cwd != kFolder)
+      return violated(fmt::format("`cwd` is '{}' after going there", entered.cwd));
     SW_CHECK_OK(client_.expect_value("cwd", program.show, program.expect_text));
     SW_CHECK_OK(client_.restart(engine_));
     SW_TRY(const auto shown, client_.expect_value("cwd", program.show, program.expect_text));
@@ -270,8 +295,8 @@ class ServerChecks {
     const auto file = client_.workspace().read_bytes(path);
     if (!file.ok()) return violated(fmt::format("{} did not come", path));
     if (as_text(file->data.bytes) == content) return {};
-    return violated(
-        fmt::format("{} has the content '{}'", path, to_valid_utf8(as_text(file->data.bytes).substr(0, 100))));
+    return violated(fmt::format("{} has the content '{}'", path,
+                                to_valid_utf8(as_text(file->data.bytes).substr(0, 100))));
   }
 
   Result<void> kept_after_error(const std::string& fail) {
@@ -284,7 +309,8 @@ class ServerChecks {
     SW_CHECK_OK(client_.expect_value("files", stateful().define));
     SW_CHECK_OK(client_.expect_value("files", programs_.files->write));
     SW_TRY(const ExecuteResponse failed,
-           client_.execute("files", fail, engine::RunLimits{}.wall_max, runtime::AfterError::kRollback));
+           client_.execute("files", fail, engine::RunLimits{}.wall_max,
+                           runtime::AfterError::kRollback));
     SW_CHECK_OK(expect_error(failed.outcome));
     SW_CHECK_OK(expect_file(kContent));
     SW_TRY(const auto next, client_.expect_value("files", stateful().use, stateful().expect_text));
@@ -326,7 +352,8 @@ class ServerChecks {
   static Result<void> expect_state(const ExecuteResponse& response, ContextState expected) {
     if (response.state == expected) return {};
     static constexpr const char* kNames[] = {"live", "restored", "fresh"};
-    return violated(fmt::format("`state` is {} instead of {} ({})", kNames[static_cast<int>(response.state)],
+    return violated(fmt::format("`state` is {} instead of {} ({})",
+                                kNames[static_cast<int>(response.state)],
                                 kNames[static_cast<int>(expected)], response.note));
   }
 

@@ -65,13 +65,15 @@ class Sessions {
 /// What is true of an instance that must not be used again.
 Result<void> expect_refusal(Sessions& sessions, SessionInstance& instance, std::string_view code) {
   if (instance.can_snapshot()) return violated("`can_snapshot` is true although `invalid` is");
-  if (sessions.execute(instance, code).ok()) return violated("`execute` works although `invalid` is true");
+  if (sessions.execute(instance, code).ok())
+    return violated("`execute` works although `invalid` is true");
   if (!instance.invalid()) return violated("`invalid` does not stay true");
   return {};
 }
 
 Result<KeptSnapshot> keep(SessionInstance& instance) {
-  if (!instance.can_snapshot()) return violated("`can_snapshot` is false after a run that left nothing open");
+  if (!instance.can_snapshot())
+    return violated("`can_snapshot` is false after a run that left nothing open");
   SW_TRY(const engine::SessionSnapshot snapshot, instance.snapshot());
   SW_CHECK_OK(check_changed(snapshot));
   return KeptSnapshot(snapshot);
@@ -102,7 +104,8 @@ Result<void> expect_goes_on_or_refuses(Sessions& sessions, SessionInstance& inst
   return sessions.expect(instance, program.use, program.expect_text);
 }
 
-Result<void> check_limit(Sessions& sessions, const DefineAndUse& stateful, std::string_view endless) {
+Result<void> check_limit(Sessions& sessions, const DefineAndUse& stateful,
+                         std::string_view endless) {
   SW_TRY(const auto instance, sessions.after(stateful.define));
   SW_TRY(const Outcome outcome, sessions.execute(*instance, endless, kEndlessFor));
   SW_CHECK_OK(expect_limit(outcome));
@@ -143,19 +146,25 @@ Result<void> check_sessions(Checks& checks, const std::shared_ptr<Engine>& engin
     return result;
   };
   const DefineAndUse& stateful = *programs.stateful;
-  SW_CHECK_OK(checks.check("an instance goes on from its snapshot",
-                           [&] { return within([&] { return check_restore(sessions, stateful); }); }));
-  SW_CHECK_OK(checks.check("an error of the code leaves an instance usable",
-                           [&] { return within([&] { return check_error(sessions, programs); }); }));
+  SW_CHECK_OK(checks.check("an instance goes on from its snapshot", [&] {
+    return within([&] { return check_restore(sessions, stateful); });
+  }));
+  SW_CHECK_OK(checks.check("an error of the code leaves an instance usable", [&] {
+    return within([&] { return check_error(sessions, programs); });
+  }));
+  SW_CHECK_OK(checks.check_with("a limit leaves an instance usable, or invalid", programs.endless,
+                                [&](const std::string& code) {
+                                  return within(
+                                      [&] { return check_limit(sessions, stateful, code); });
+                                }));
   SW_CHECK_OK(checks.check_with(
-      "a limit leaves an instance usable, or invalid", programs.endless,
-      [&](const std::string& code) { return within([&] { return check_limit(sessions, stateful, code); }); }));
-  SW_CHECK_OK(checks.check_with(
-      "a crash leaves an instance invalid for good", programs.crash,
-      [&](const std::string& code) { return within([&] { return check_crash(sessions, stateful, code); }); }));
-  return checks.check_with(
-      "random numbers differ in two instances from one snapshot", programs.random,
-      [&](const std::string& code) { return within([&] { return check_random(sessions, code); }); });
+      "a crash leaves an instance invalid for good", programs.crash, [&](const std::string& code) {
+        return within([&] { return check_crash(sessions, stateful, code); });
+      }));
+  return checks.check_with("random numbers differ in two instances from one snapshot",
+                           programs.random, [&](const std::string& code) {
+                             return within([&] { return check_random(sessions, code); });
+                           });
 }
 
 }  // namespace sw::testing

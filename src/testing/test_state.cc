@@ -24,9 +24,9 @@ TestState::~TestState() = default;
 
 std::shared_ptr<TestState> create_test_state() { return std::make_shared<TestState>(); }
 
-Result<std::shared_ptr<interpreter::InterpreterWorker>> serve(std::shared_ptr<engine::Engine> engine,
-                                                              std::shared_ptr<TestState> state,
-                                                              interpreter::RuntimeOptions options) {
+Result<std::shared_ptr<interpreter::InterpreterWorker>> serve(
+    std::shared_ptr<engine::Engine> engine, std::shared_ptr<TestState> state,
+    interpreter::RuntimeOptions options) {
   auto served = std::make_shared<Served>();
   served->state = std::move(state);
   served->storage = storage::open_memory_storage(served->state->disk());

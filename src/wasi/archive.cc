@@ -56,7 +56,8 @@ Result<std::shared_ptr<Archive>> Archive::open(SharedBytes bytes) {
   if (bytes.bytes.empty()) return corrupt("not a zip archive: it is empty");
   zip_error_t error;
   zip_error_init(&error);
-  zip_source_t* const source = zip_source_buffer_create(bytes.bytes.data(), bytes.bytes.size(), 0, &error);
+  zip_source_t* const source =
+      zip_source_buffer_create(bytes.bytes.data(), bytes.bytes.size(), 0, &error);
   ZipHandle zip(source ? zip_open_from_source(source, ZIP_RDONLY, &error) : nullptr);
   if (!zip) {
     if (source) zip_source_free(source);
@@ -102,8 +103,8 @@ Result<Bytes> Archive::read(const Member& member) const {
   const std::lock_guard lock(state_->mutex);
   ZipFileHandle file(zip_fopen_index(state_->zip.get(), member.index, 0));
   if (!file) return corrupt(fmt::format("{}: {}", member.name, zip_strerror(state_->zip.get())));
-  // Grown as it is read: the size that a damaged archive gives may be anything. The end must be reached, for
-  // the checksum is compared there.
+  // Grown as it is read: the size that a damaged archive gives may be anything. The end must be
+  // reached, for the checksum is compared there.
   Bytes bytes;
   Bytes block(65536);
   for (;;) {
@@ -118,7 +119,8 @@ Result<Bytes> Archive::read(const Member& member) const {
 Result<void> Archive::fill(Directory& directory, Node* owner, std::uint64_t first_inode) {
   for (const Member& member : members()) {
     const auto parts = plain_parts(member.name);
-    if (parts.empty()) return corrupt(fmt::format("the archive's member {} is no plain path", member.name));
+    if (parts.empty())
+      return corrupt(fmt::format("the archive's member {} is no plain path", member.name));
     const bool is_folder = member.name.back() == '/';
     Directory* at = &directory;
     Node* parent = owner;
@@ -128,7 +130,8 @@ Result<void> Archive::fill(Directory& directory, Node* owner, std::uint64_t firs
       if (!found.ok()) return corrupt("the archive's folder is not ready");
       if (*found) {
         Node& node = *(*found)->node;
-        if (is_file || !node.directory) return corrupt(fmt::format("the archive holds {} twice", member.name));
+        if (is_file || !node.directory)
+          return corrupt(fmt::format("the archive holds {} twice", member.name));
         parent = &node;
         at = node.directory.get();
         continue;
@@ -154,17 +157,19 @@ Result<void> Archive::fill(Directory& directory, Node* owner, std::uint64_t firs
 
 Result<void> add_archive(LayoutBuilder& builder, std::string_view path, SharedBytes bytes) {
   SW_TRY(auto archive, Archive::open(std::move(bytes)));
-  return builder.add_lazy_directory(path, [archive = std::move(archive)](Node& owner) -> Result<Directory> {
-    Directory directory;
-    SW_CHECK_OK(archive->fill(directory, &owner, kArchiveInodes));
-    return directory;
-  });
+  return builder.add_lazy_directory(
+      path, [archive = std::move(archive)](Node& owner) -> Result<Directory> {
+        Directory directory;
+        SW_CHECK_OK(archive->fill(directory, &owner, kArchiveInodes));
+        return directory;
+      });
 }
 
 Result<void> add_nested_archive(LayoutBuilder& builder, std::string_view path, SharedBytes outer,
                                 std::string member) {
   return builder.add_lazy_directory(
-      path, [outer = std::move(outer), member = std::move(member)](Node& owner) -> Result<Directory> {
+      path,
+      [outer = std::move(outer), member = std::move(member)](Node& owner) -> Result<Directory> {
         SW_TRY(const auto archive, Archive::open(outer));
         SW_TRY(Bytes inner_bytes, archive->read(member));
         SW_TRY(const auto inner, Archive::open(SharedBytes::own(std::move(inner_bytes))));

@@ -32,14 +32,17 @@ Bytes make_zip(const Members& members) {
       EXPECT_GE(zip_dir_add(zip, name.c_str(), 0), 0);
       continue;
     }
-    EXPECT_GE(zip_file_add(zip, name.c_str(), zip_source_buffer(zip, content.data(), content.size(), 0), 0), 0);
+    EXPECT_GE(zip_file_add(zip, name.c_str(),
+                           zip_source_buffer(zip, content.data(), content.size(), 0), 0),
+              0);
   }
   EXPECT_EQ(zip_close(zip), 0);
   EXPECT_EQ(zip_source_open(source), 0);
   zip_source_seek(source, 0, SEEK_END);
   Bytes bytes(static_cast<std::size_t>(zip_source_tell(source)));
   zip_source_seek(source, 0, SEEK_SET);
-  EXPECT_EQ(zip_source_read(source, bytes.data(), bytes.size()), static_cast<zip_int64_t>(bytes.size()));
+  EXPECT_EQ(zip_source_read(source, bytes.data(), bytes.size()),
+            static_cast<zip_int64_t>(bytes.size()));
   zip_source_close(source);
   zip_source_free(source);
   return bytes;
@@ -126,8 +129,10 @@ TEST_F(NestedArchive, AnswersIoErrorsWhenTheInnerArchiveIsDamaged) {
 
 TEST_F(NestedArchive, AnswersIoErrorsWhenAMemberIsDamaged) {
   Bytes inner = make_zip({{"stored", "abcdefgh"}, {"other", "fine"}});
-  const std::string content = "abcdefgh";  // too short to deflate, so it lies in the archive as it is
-  const auto at = std::search(inner.begin(), inner.end(), as_bytes(content).begin(), as_bytes(content).end());
+  const std::string content =
+      "abcdefgh";  // too short to deflate, so it lies in the archive as it is
+  const auto at =
+      std::search(inner.begin(), inner.end(), as_bytes(content).begin(), as_bytes(content).end());
   ASSERT_NE(at, inner.end());
   *at = std::byte{'X'};
   show(inner);
@@ -146,7 +151,8 @@ TEST_F(NestedArchive, RefusesMembersThatAreNoPlainPaths) {
 
 TEST(Archive, ReadsMembersByName) {
   const std::string big(100'000, 'z');
-  const auto archive = Archive::open(SharedBytes::own(make_zip({{"a", "1"}, {"d/big", big}}))).value();
+  const auto archive =
+      Archive::open(SharedBytes::own(make_zip({{"a", "1"}, {"d/big", big}}))).value();
   EXPECT_EQ(text(archive->read("d/big").value()), big);
   EXPECT_EQ(archive->read("missing").error().code, ErrorCode::kNotFound);
   EXPECT_EQ(archive->members().size(), 2U);
@@ -179,7 +185,8 @@ TEST(Archive, SurvivesAnyDamagedByte) {
 }
 
 TEST(MapFile, ShowsTheFilesBytes) {
-  const auto folder = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-map-").value();
+  const auto folder =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-map-").value();
   ASSERT_TRUE(write_file_atomically(folder.path() / "f", as_bytes("content")).ok());
   ASSERT_TRUE(write_file_atomically(folder.path() / "empty", {}).ok());
   EXPECT_EQ(text(map_file(folder.path() / "f")->bytes), "content");

@@ -32,8 +32,8 @@ class ByteWriter {
   Bytes bytes_;
 };
 
-/// Reads what ByteWriter wrote, from a source that may be hostile: past the end everything is zero or empty and
-/// `good` is false. Never allocates more than what is there.
+/// Reads what ByteWriter wrote, from a source that may be hostile: past the end everything is zero
+/// or empty and `good` is false. Never allocates more than what is there.
 class ByteReader {
  public:
   explicit ByteReader(BytesView bytes) : rest_(bytes) {}

@@ -101,9 +101,11 @@ void Poll::add(const GuestSubscription& subscription) {
 
 void Poll::add_clock(const GuestSubscription& subscription) {
   if (subscription.id != kRealtime && subscription.id != kMonotonic) {
-    return report(subscription.userdata, kClock, subscription.id > kThreadCpu ? Errno::kInval : Errno::kNotsup);
+    return report(subscription.userdata, kClock,
+                  subscription.id > kThreadCpu ? Errno::kInval : Errno::kNotsup);
   }
-  if ((subscription.flags & ~kAbsolute) != 0) return report(subscription.userdata, kClock, Errno::kInval);
+  if ((subscription.flags & ~kAbsolute) != 0)
+    return report(subscription.userdata, kClock, Errno::kInval);
   u64 left = subscription.timeout;
   if ((subscription.flags & kAbsolute) != 0) {
     const u64 now = *read_clock(wasi_, subscription.id);
@@ -117,7 +119,8 @@ void Poll::add_descriptor(const GuestSubscription& subscription) {
   const auto file = open_file(wasi_, subscription.id, rights::kPollFdReadwrite);
   if (!file.ok()) return report(subscription.userdata, subscription.type, file.error());
   const OpenFile& open = **file;
-  if (open.type() == FileType::kDirectory) return report(subscription.userdata, subscription.type, Errno::kBadf);
+  if (open.type() == FileType::kDirectory)
+    return report(subscription.userdata, subscription.type, Errno::kBadf);
   const Device device = open.is_stream() ? open.device : open.at.node->device;
   if (subscription.type == kFdWrite || device != Device::kStdin) {
     const u64 size = open.type() == FileType::kRegularFile ? open.at.node->size() : 0;
@@ -139,7 +142,8 @@ void Poll::report_timers(u64 until_ns) {
 
 Result<WaitEnd> Poll::wait() {
   std::optional<u64> deadline;
-  for (const Timer& timer : timers_) deadline = std::min(deadline.value_or(UINT64_MAX), timer.deadline_ns);
+  for (const Timer& timer : timers_)
+    deadline = std::min(deadline.value_or(UINT64_MAX), timer.deadline_ns);
   // With something to report already, only look whether input has come too.
   if (!events_.empty()) deadline = 0;
   waited_until_ns_ = deadline.value_or(0);
@@ -163,18 +167,20 @@ Result<Errno> Poll::run() {
       for (const u64 userdata : input_waiters_) report(userdata, kFdRead, Errno::kSuccess, 1);
       break;
     case WaitEnd::kWoken: {
-      // wasi-libc turns any failure of a sleep into ENOTSUP, which interpreters raise as an error of the
-      // program's. So the sleep ends early as if its time had come; the interpreter then finds its interrupt.
-      const auto first = std::min_element(timers_.begin(), timers_.end(), [](const Timer& a, const Timer& b) {
-        return a.deadline_ns < b.deadline_ns;
-      });
+      // wasi-libc turns any failure of a sleep into ENOTSUP, which interpreters raise as an error
+      // of the program's. So the sleep ends early as if its time had come; the interpreter then
+      // finds its interrupt.
+      const auto first = std::min_element(
+          timers_.begin(), timers_.end(),
+          [](const Timer& a, const Timer& b) { return a.deadline_ns < b.deadline_ns; });
       if (first == timers_.end()) return events_.empty() ? Errno::kIntr : Errno::kSuccess;
       report(first->userdata, kClock, Errno::kSuccess);
       return Errno::kSuccess;
     }
     case WaitEnd::kDeadline: break;
   }
-  report_timers(std::max(wasi_.clocks().monotonic_ns(), end == WaitEnd::kDeadline ? waited_until_ns_ : 0));
+  report_timers(
+      std::max(wasi_.clocks().monotonic_ns(), end == WaitEnd::kDeadline ? waited_until_ns_ : 0));
   return Errno::kSuccess;
 }
 
@@ -191,7 +197,8 @@ Errno clock_time_get(Wasi& wasi, const Memory& memory, u32 clock, u64, u32 resul
   return memory.store(result, *now) ? Errno::kSuccess : Errno::kFault;
 }
 
-Result<Errno> poll_oneoff(Wasi& wasi, const Memory& memory, u32 subscriptions, u32 events, u32 count, u32 result) {
+Result<Errno> poll_oneoff(Wasi& wasi, const Memory& memory, u32 subscriptions, u32 events,
+                          u32 count, u32 result) {
   if (count == 0 || count > kSubscriptionsMax) return Errno::kInval;
   if (!memory.range(subscriptions, u64{count} * sizeof(GuestSubscription)) ||
       !memory.range(events, u64{count} * sizeof(GuestEvent)) || !memory.range(result, 4)) {
@@ -199,7 +206,8 @@ Result<Errno> poll_oneoff(Wasi& wasi, const Memory& memory, u32 subscriptions, u
   }
   Poll poll(wasi);
   for (u32 i = 0; i < count; ++i) {
-    const auto subscription = memory.load<GuestSubscription>(subscriptions + i * u32{sizeof(GuestSubscription)});
+    const auto subscription =
+        memory.load<GuestSubscription>(subscriptions + i * u32{sizeof(GuestSubscription)});
     if (!subscription) return Errno::kFault;
     if (subscription->type > kFdWrite) return Errno::kInval;
     poll.add(*subscription);
@@ -211,7 +219,8 @@ Result<Errno> poll_oneoff(Wasi& wasi, const Memory& memory, u32 subscriptions, u
     if (!memory.store(at, event)) return Errno::kFault;
     at += u32{sizeof(GuestEvent)};
   }
-  return memory.store(result, static_cast<u32>(poll.events().size())) ? Errno::kSuccess : Errno::kFault;
+  return memory.store(result, static_cast<u32>(poll.events().size())) ? Errno::kSuccess
+                                                                      : Errno::kFault;
 }
 
 }  // namespace sw::wasi::calls

@@ -55,7 +55,8 @@ ErrnoOr<OpenFile*> regular_file(Wasi& wasi, u32 fd, Rights needed) {
   return usable->type() == FileType::kRegularFile ? ErrnoOr<OpenFile*>(usable) : Errno::kInval;
 }
 
-/// Fills a buffer with directory entries; the last one may be cut, which tells the guest to go on from it.
+/// Fills a buffer with directory entries; the last one may be cut, which tells the guest to go on
+/// from it.
 class DirentWriter {
  public:
   explicit DirentWriter(std::span<std::byte> to) : to_(to) {}
@@ -102,9 +103,13 @@ Result<Errno> fd_allocate(Wasi& wasi, const Memory&, u32 fd, u64 offset, u64 len
 
 Errno fd_close(Wasi& wasi, const Memory&, u32 fd) { return wasi.descriptors().close(fd); }
 
-Errno fd_datasync(Wasi& wasi, const Memory&, u32 fd) { return open_file(wasi, fd, rights::kFdDatasync).error(); }
+Errno fd_datasync(Wasi& wasi, const Memory&, u32 fd) {
+  return open_file(wasi, fd, rights::kFdDatasync).error();
+}
 
-Errno fd_sync(Wasi& wasi, const Memory&, u32 fd) { return open_file(wasi, fd, rights::kFdSync).error(); }
+Errno fd_sync(Wasi& wasi, const Memory&, u32 fd) {
+  return open_file(wasi, fd, rights::kFdSync).error();
+}
 
 Errno fd_fdstat_get(Wasi& wasi, const Memory& memory, u32 fd, u32 result) {
   const OpenFile* const file = wasi.descriptors().find(fd);
@@ -135,7 +140,8 @@ Errno fd_fdstat_set_rights(Wasi& wasi, const Memory&, u32 fd, u64 base, u64 inhe
 
 Errno fd_filestat_get(Wasi& wasi, const Memory& memory, u32 fd, u32 result) {
   SW_WASI_TRY(const OpenFile* const file, open_file(wasi, fd, rights::kFdFilestatGet));
-  const Stat stat = file->is_stream() ? stream_stat(*file) : wasi.files().stat_of(*file->at.node, file->at.mount);
+  const Stat stat =
+      file->is_stream() ? stream_stat(*file) : wasi.files().stat_of(*file->at.node, file->at.mount);
   return memory.store(result, guest_filestat(stat)) ? Errno::kSuccess : Errno::kFault;
 }
 
@@ -145,7 +151,8 @@ Result<Errno> fd_filestat_set_size(Wasi& wasi, const Memory&, u32 fd, u64 size) 
   return resize_file(wasi, file->at, size);
 }
 
-Errno fd_filestat_set_times(Wasi& wasi, const Memory&, u32 fd, u64 accessed, u64 modified, u32 flags) {
+Errno fd_filestat_set_times(Wasi& wasi, const Memory&, u32 fd, u64 accessed, u64 modified,
+                            u32 flags) {
   SW_WASI_TRY(const OpenFile* const file, open_file(wasi, fd, rights::kFdFilestatSetTimes));
   SW_WASI_TRY(const NewTimes times, new_times(wasi, accessed, modified, flags));
   return wasi.files().set_times(file->place(), times);
@@ -169,19 +176,22 @@ Errno fd_prestat_dir_name(Wasi& wasi, const Memory& memory, u32 fd, u32 path, u3
   return Errno::kSuccess;
 }
 
-Errno fd_readdir(Wasi& wasi, const Memory& memory, u32 fd, u32 buffer, u32 length, u64 cookie, u32 result) {
+Errno fd_readdir(Wasi& wasi, const Memory& memory, u32 fd, u32 buffer, u32 length, u64 cookie,
+                 u32 result) {
   SW_WASI_TRY(const OpenFile* const file, open_file(wasi, fd, 0));
   if (file->type() != FileType::kDirectory) return Errno::kNotdir;
   if ((file->base & rights::kFdReaddir) == 0) return Errno::kNotcapable;
   const auto to = memory.range(buffer, length);
   if (!to || !memory.range(result, 4)) return Errno::kFault;
-  // Cookies: 0 is before ".", 1 before "..", from 2 on the entry's order number plus 2 is before that entry.
+  // Cookies: 0 is before ".", 1 before "..", from 2 on the entry's order number plus 2 is before
+  // that entry.
   DirentWriter out(*to);
   const Place here = file->place();
   const Place up = wasi.files().parent_of(here);
   bool room = length > 0;
   if (room && cookie == 0) room = out.put(".", FileType::kDirectory, here.node->inode, 1);
-  if (room && cookie <= 1) room = out.put("..", FileType::kDirectory, up ? up.node->inode : here.node->inode, 2);
+  if (room && cookie <= 1)
+    room = out.put("..", FileType::kDirectory, up ? up.node->inode : here.node->inode, 2);
   if (room) {
     FileSystem& files = wasi.files();
     SW_WASI_CHECK(here.node->directory->for_each(
@@ -194,7 +204,9 @@ Errno fd_readdir(Wasi& wasi, const Memory& memory, u32 fd, u32 buffer, u32 lengt
   return memory.store(result, static_cast<u32>(out.used())) ? Errno::kSuccess : Errno::kFault;
 }
 
-Errno fd_renumber(Wasi& wasi, const Memory&, u32 from, u32 to) { return wasi.descriptors().renumber(from, to); }
+Errno fd_renumber(Wasi& wasi, const Memory&, u32 from, u32 to) {
+  return wasi.descriptors().renumber(from, to);
+}
 
 Errno fd_seek(Wasi& wasi, const Memory& memory, u32 fd, i64 offset, u32 whence, u32 result) {
   const bool only_tells = offset == 0 && whence == 1;

@@ -26,12 +26,14 @@ Result<ErrnoOr<std::size_t>> read_input(Wasi& wasi, std::span<std::byte> to) {
   if (!input) return Answer(std::size_t{0});
   if (cancellation && input->poll_fd() >= 0) {
     switch (cancellation->wait_until(std::nullopt, input->poll_fd())) {
-      case WaitEnd::kCancelled: return Error{ErrorCode::kGuestStopped, "stopped while reading its input", 0};
+      case WaitEnd::kCancelled:
+        return Error{ErrorCode::kGuestStopped, "stopped while reading its input", 0};
       case WaitEnd::kWoken: return Answer(Errno::kIntr);
       default: break;
     }
   }
-  std::byte block[kStreamBlock];  // the source may be a system call, which must not see guest memory
+  // the source may be a system call, which must not see guest memory
+  std::byte block[kStreamBlock];
   auto got = input->read(std::span(block).first(std::min(to.size(), sizeof block)));
   if (got.ok()) std::memcpy(to.data(), block, *got);
   return got;
@@ -42,8 +44,9 @@ Result<ErrnoOr<std::size_t>> read_device(Wasi& wasi, Device device, std::span<st
   switch (device) {
     case Device::kStdin: return read_input(wasi, to);
     case Device::kZero:
-      SW_CHECK_OK(in_pieces(wasi.run().cancellation, to,
-                            [](std::span<std::byte> piece) { std::ranges::fill(piece, std::byte{0}); }));
+      SW_CHECK_OK(in_pieces(wasi.run().cancellation, to, [](std::span<std::byte> piece) {
+        std::ranges::fill(piece, std::byte{0});
+      }));
       return Answer(to.size());
     case Device::kRandom: {
       SW_TRY(const Errno filled, fill_random(to, wasi.run().cancellation));
@@ -93,24 +96,27 @@ Result<ErrnoOr<std::size_t>> write_device(Wasi& wasi, Device device, const Buffe
   return ErrnoOr<std::size_t>(total);
 }
 
-/// Moves the buffers' bytes piece by piece. `step` moves one piece, which comes after `done` bytes, and answers
-/// how much of it. Ends where a step falls short; an errno is answered only if nothing was moved.
+/// Moves the buffers' bytes piece by piece. `step` moves one piece, which comes after `done` bytes,
+/// and answers how much of it. Ends where a step falls short; an errno is answered only if nothing
+/// was moved.
 template <class Step>
 Result<ErrnoOr<std::size_t>> move_pieces(const Wasi& wasi, const Buffers& buffers, Step step) {
   std::size_t done = 0;
   Errno failed = Errno::kSuccess;
   bool whole = true;
   for (const auto buffer : buffers) {
-    SW_CHECK_OK(in_pieces(wasi.run().cancellation, buffer, [&](std::span<std::byte> piece) -> Result<bool> {
-      const ErrnoOr<std::size_t> moved = step(piece, done);
-      if (!moved.ok()) failed = moved.error();
-      else done += *moved;
-      whole = moved.ok() && *moved == piece.size();
-      return whole;
-    }));
+    SW_CHECK_OK(
+        in_pieces(wasi.run().cancellation, buffer, [&](std::span<std::byte> piece) -> Result<bool> {
+          const ErrnoOr<std::size_t> moved = step(piece, done);
+          if (!moved.ok()) failed = moved.error();
+          else done += *moved;
+          whole = moved.ok() && *moved == piece.size();
+          return whole;
+        }));
     if (!whole) break;
   }
-  return failed != Errno::kSuccess && done == 0 ? ErrnoOr<std::size_t>(failed) : ErrnoOr<std::size_t>(done);
+  return failed != Errno::kSuccess && done == 0 ? ErrnoOr<std::size_t>(failed)
+                                                : ErrnoOr<std::size_t>(done);
 }
 
 Result<ErrnoOr<std::size_t>> read_file(Wasi& wasi, OpenFile& file, u64 offset, const Buffers& to) {
@@ -119,11 +125,13 @@ Result<ErrnoOr<std::size_t>> read_file(Wasi& wasi, OpenFile& file, u64 offset, c
   });
   Timestamps& times = file.at.node->times;
   // As file systems mounted with relatime do: the first read after a change is recorded.
-  if (!file.at.tree->read_only() && times.accessed <= times.modified) times.accessed = wasi.files().now_ns();
+  if (!file.at.tree->read_only() && times.accessed <= times.modified)
+    times.accessed = wasi.files().now_ns();
   return read;
 }
 
-Result<ErrnoOr<std::size_t>> write_file(Wasi& wasi, OpenFile& file, u64 offset, const Buffers& from) {
+Result<ErrnoOr<std::size_t>> write_file(Wasi& wasi, OpenFile& file, u64 offset,
+                                        const Buffers& from) {
   Tree& tree = *file.at.tree;
   const bool leaves_hole =
       offset > file.at.node->size() && std::ranges::any_of(from, [](auto b) { return !b.empty(); });
@@ -144,19 +152,22 @@ Result<ErrnoOr<std::size_t>> write_file(Wasi& wasi, OpenFile& file, u64 offset, 
 /// Where a transfer takes place: at the file's own position, which then moves, or at a given one.
 using Offset = std::optional<u64>;
 
-Result<ErrnoOr<std::size_t>> read_any(Wasi& wasi, OpenFile& file, const Buffers& to, Offset offset) {
+Result<ErrnoOr<std::size_t>> read_any(Wasi& wasi, OpenFile& file, const Buffers& to,
+                                      Offset offset) {
   using Answer = ErrnoOr<std::size_t>;
   if (file.type() == FileType::kRegularFile) {
     SW_TRY(const auto got, read_file(wasi, file, offset.value_or(file.position), to));
     if (got.ok() && !offset) file.position += *got;
     return got;
   }
-  const auto filled = std::find_if(to.begin(), to.end(), [](const auto& buffer) { return !buffer.empty(); });
+  const auto filled =
+      std::find_if(to.begin(), to.end(), [](const auto& buffer) { return !buffer.empty(); });
   if (filled == to.end()) return Answer(std::size_t{0});
   return read_device(wasi, file.is_stream() ? file.device : file.at.node->device, *filled);
 }
 
-Result<ErrnoOr<std::size_t>> write_any(Wasi& wasi, OpenFile& file, const Buffers& from, Offset offset) {
+Result<ErrnoOr<std::size_t>> write_any(Wasi& wasi, OpenFile& file, const Buffers& from,
+                                       Offset offset) {
   if (file.type() != FileType::kRegularFile) {
     return write_device(wasi, file.is_stream() ? file.device : file.at.node->device, from);
   }
@@ -170,8 +181,8 @@ Result<ErrnoOr<std::size_t>> write_any(Wasi& wasi, OpenFile& file, const Buffers
 
 enum class Direction : std::uint8_t { kRead, kWrite };
 
-Result<Errno> transfer(Wasi& wasi, const Memory& memory, Direction direction, u32 fd, u32 iovs, u32 count,
-                       Offset offset, u32 result) {
+Result<Errno> transfer(Wasi& wasi, const Memory& memory, Direction direction, u32 fd, u32 iovs,
+                       u32 count, Offset offset, u32 result) {
   auto file = open_file(wasi, fd, 0);
   if (!file.ok()) return file.error();
   if ((*file)->type() == FileType::kDirectory) return Errno::kIsdir;
@@ -195,7 +206,8 @@ Result<Errno> fd_read(Wasi& wasi, const Memory& memory, u32 fd, u32 iovs, u32 co
   return transfer(wasi, memory, Direction::kRead, fd, iovs, count, std::nullopt, result);
 }
 
-Result<Errno> fd_pread(Wasi& wasi, const Memory& memory, u32 fd, u32 iovs, u32 count, u64 offset, u32 result) {
+Result<Errno> fd_pread(Wasi& wasi, const Memory& memory, u32 fd, u32 iovs, u32 count, u64 offset,
+                       u32 result) {
   return transfer(wasi, memory, Direction::kRead, fd, iovs, count, offset, result);
 }
 
@@ -203,7 +215,8 @@ Result<Errno> fd_write(Wasi& wasi, const Memory& memory, u32 fd, u32 iovs, u32 c
   return transfer(wasi, memory, Direction::kWrite, fd, iovs, count, std::nullopt, result);
 }
 
-Result<Errno> fd_pwrite(Wasi& wasi, const Memory& memory, u32 fd, u32 iovs, u32 count, u64 offset, u32 result) {
+Result<Errno> fd_pwrite(Wasi& wasi, const Memory& memory, u32 fd, u32 iovs, u32 count, u64 offset,
+                        u32 result) {
   return transfer(wasi, memory, Direction::kWrite, fd, iovs, count, offset, result);
 }
 

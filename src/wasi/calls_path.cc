@@ -43,7 +43,8 @@ Errno path_create_directory(Wasi& wasi, const Memory& memory, u32 fd, u32 path, 
   return wasi.files().make_directory_at(at, name);
 }
 
-Errno path_filestat_get(Wasi& wasi, const Memory& memory, u32 fd, u32 lookup, u32 path, u32 length, u32 result) {
+Errno path_filestat_get(Wasi& wasi, const Memory& memory, u32 fd, u32 lookup, u32 path, u32 length,
+                        u32 result) {
   SW_WASI_TRY(const Place at, open_directory(wasi, fd, rights::kPathFilestatGet));
   SW_WASI_TRY(const Follow follow, lookup_flag(lookup));
   SW_WASI_TRY(const std::string name, guest_path(memory, path, length));
@@ -51,8 +52,8 @@ Errno path_filestat_get(Wasi& wasi, const Memory& memory, u32 fd, u32 lookup, u3
   return memory.store(result, guest_filestat(stat)) ? Errno::kSuccess : Errno::kFault;
 }
 
-Errno path_filestat_set_times(Wasi& wasi, const Memory& memory, u32 fd, u32 lookup, u32 path, u32 length,
-                              u64 accessed, u64 modified, u32 flags) {
+Errno path_filestat_set_times(Wasi& wasi, const Memory& memory, u32 fd, u32 lookup, u32 path,
+                              u32 length, u64 accessed, u64 modified, u32 flags) {
   SW_WASI_TRY(const Place at, open_directory(wasi, fd, rights::kPathFilestatSetTimes));
   SW_WASI_TRY(const Follow follow, lookup_flag(lookup));
   SW_WASI_TRY(const NewTimes times, new_times(wasi, accessed, modified, flags));
@@ -60,8 +61,8 @@ Errno path_filestat_set_times(Wasi& wasi, const Memory& memory, u32 fd, u32 look
   return wasi.files().set_times_at(at, name, follow, times);
 }
 
-Errno path_link(Wasi& wasi, const Memory& memory, u32 from_fd, u32 lookup, u32 from, u32 from_length, u32 to_fd,
-                u32 to, u32 to_length) {
+Errno path_link(Wasi& wasi, const Memory& memory, u32 from_fd, u32 lookup, u32 from,
+                u32 from_length, u32 to_fd, u32 to, u32 to_length) {
   SW_WASI_TRY(const Place from_at, open_directory(wasi, from_fd, rights::kPathLinkSource));
   SW_WASI_TRY(const Place to_at, open_directory(wasi, to_fd, rights::kPathLinkTarget));
   SW_WASI_TRY(const Follow follow, lookup_flag(lookup));
@@ -70,14 +71,15 @@ Errno path_link(Wasi& wasi, const Memory& memory, u32 from_fd, u32 lookup, u32 f
   return wasi.files().link_at(from_at, source, follow, to_at, target);
 }
 
-Errno path_open(Wasi& wasi, const Memory& memory, u32 fd, u32 lookup, u32 path, u32 length, u32 oflags, u64 base,
-                u64 inheriting, u32 flags, u32 result) {
+Errno path_open(Wasi& wasi, const Memory& memory, u32 fd, u32 lookup, u32 path, u32 length,
+                u32 oflags, u64 base, u64 inheriting, u32 flags, u32 result) {
   SW_WASI_TRY(const Place at, open_directory(wasi, fd, rights_to_open(oflags)));
   SW_WASI_TRY(const Follow follow, lookup_flag(lookup));
   if (oflags > 15 || flags > fdflags::kAll) return Errno::kInval;
   SW_WASI_TRY(const std::string name, guest_path(memory, path, length));
   if (!memory.range(result, 4)) return Errno::kFault;
-  // Bits that mean nothing here (sockets) are ignored: some guests ask for "everything" as all ones.
+  // Bits that mean nothing here (sockets) are ignored: some guests ask for "everything" as all
+  // ones.
   base &= rights::kDirectoryInheriting;
   inheriting &= rights::kDirectoryInheriting;
   const Rights offered = wasi.descriptors().find(fd)->inheriting;
@@ -94,8 +96,8 @@ Errno path_open(Wasi& wasi, const Memory& memory, u32 fd, u32 lookup, u32 path, 
   return memory.store(result, number) ? Errno::kSuccess : Errno::kFault;
 }
 
-Errno path_readlink(Wasi& wasi, const Memory& memory, u32 fd, u32 path, u32 length, u32 buffer, u32 buffer_length,
-                    u32 result) {
+Errno path_readlink(Wasi& wasi, const Memory& memory, u32 fd, u32 path, u32 length, u32 buffer,
+                    u32 buffer_length, u32 result) {
   SW_WASI_TRY(const Place at, open_directory(wasi, fd, rights::kPathReadlink));
   SW_WASI_TRY(const std::string name, guest_path(memory, path, length));
   const auto to = memory.range(buffer, buffer_length);
@@ -112,8 +114,8 @@ Errno path_remove_directory(Wasi& wasi, const Memory& memory, u32 fd, u32 path, 
   return wasi.files().remove_directory_at(at, name);
 }
 
-Errno path_rename(Wasi& wasi, const Memory& memory, u32 from_fd, u32 from, u32 from_length, u32 to_fd, u32 to,
-                  u32 to_length) {
+Errno path_rename(Wasi& wasi, const Memory& memory, u32 from_fd, u32 from, u32 from_length,
+                  u32 to_fd, u32 to, u32 to_length) {
   SW_WASI_TRY(const Place from_at, open_directory(wasi, from_fd, rights::kPathRenameSource));
   SW_WASI_TRY(const Place to_at, open_directory(wasi, to_fd, rights::kPathRenameTarget));
   SW_WASI_TRY(const std::string source, guest_path(memory, from, from_length));
@@ -121,12 +123,14 @@ Errno path_rename(Wasi& wasi, const Memory& memory, u32 from_fd, u32 from, u32 f
   return wasi.files().rename_at(from_at, source, to_at, target);
 }
 
-Errno path_symlink(Wasi& wasi, const Memory& memory, u32 target, u32 target_length, u32 fd, u32 path, u32 length) {
+Errno path_symlink(Wasi& wasi, const Memory& memory, u32 target, u32 target_length, u32 fd,
+                   u32 path, u32 length) {
   SW_WASI_TRY(const Place at, open_directory(wasi, fd, rights::kPathSymlink));
   SW_WASI_TRY(const std::string to, guest_path(memory, target, target_length));
   SW_WASI_TRY(const std::string name, guest_path(memory, path, length));
   const bool absolute = !to.empty() && to.front() == '/';
-  if (absolute && wasi.options().absolute_links == AbsoluteLinks::kRefuse) return Errno::kNotcapable;
+  if (absolute && wasi.options().absolute_links == AbsoluteLinks::kRefuse)
+    return Errno::kNotcapable;
   return wasi.files().symlink_at(to, at, name);
 }
 

@@ -17,8 +17,8 @@
 namespace sw::wasi {
 
 Errno fill_random(std::span<std::byte> to) {
-  // The kernel must not write to guest memory itself: it may be made inaccessible to stop the guest, and a system
-  // call would fail where our own store is repaired.
+  // The kernel must not write to guest memory itself: it may be made inaccessible to stop the
+  // guest, and a system call would fail where our own store is repaired.
   std::byte block[4096];
   while (!to.empty()) {
     const std::size_t want = std::min(to.size(), sizeof block);
@@ -49,7 +49,8 @@ u64 bytes_of(const std::vector<std::string>& texts) {
   return bytes;
 }
 
-Errno put_texts(const std::vector<std::string>& texts, const Memory& memory, u32 pointers, u32 address) {
+Errno put_texts(const std::vector<std::string>& texts, const Memory& memory, u32 pointers,
+                u32 address) {
   const auto table = memory.range(pointers, u64{4} * texts.size());
   const auto content = memory.range(address, bytes_of(texts));
   if (!table || !content) return Errno::kFault;
@@ -69,13 +70,15 @@ Errno put_sizes(const std::vector<std::string>& texts, const Memory& memory, u32
   const u64 size = bytes_of(texts);
   if (size > UINT32_MAX) return Errno::kOverflow;
   if (!memory.range(count, 4) || !memory.range(bytes, 4)) return Errno::kFault;
-  const bool stored =
-      memory.store(count, static_cast<u32>(texts.size())) && memory.store(bytes, static_cast<u32>(size));
+  const bool stored = memory.store(count, static_cast<u32>(texts.size())) &&
+                      memory.store(bytes, static_cast<u32>(size));
   return stored ? Errno::kSuccess : Errno::kFault;
 }
 
 /// There are no sockets: every descriptor is something else or closed.
-Errno no_socket(Wasi& wasi, u32 fd) { return wasi.descriptors().find(fd) ? Errno::kNotsock : Errno::kBadf; }
+Errno no_socket(Wasi& wasi, u32 fd) {
+  return wasi.descriptors().find(fd) ? Errno::kNotsock : Errno::kBadf;
+}
 
 }  // namespace
 
@@ -111,7 +114,8 @@ Errno sock_accept(Wasi& wasi, const Memory& memory, u32 fd, u32, u32 result) {
   return memory.range(result, 4) ? no_socket(wasi, fd) : Errno::kFault;
 }
 
-Errno sock_recv(Wasi& wasi, const Memory& memory, u32 fd, u32 iovs, u32 count, u32, u32 size, u32 roflags) {
+Errno sock_recv(Wasi& wasi, const Memory& memory, u32 fd, u32 iovs, u32 count, u32, u32 size,
+                u32 roflags) {
   SW_WASI_TRY(const auto buffers, guest_buffers(memory, iovs, count));
   return memory.range(size, 4) && memory.range(roflags, 2) ? no_socket(wasi, fd) : Errno::kFault;
 }

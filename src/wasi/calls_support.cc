@@ -45,7 +45,8 @@ ErrnoOr<std::string> guest_path(const Memory& memory, u32 path, u32 length) {
   return std::string(as_text(*bytes));
 }
 
-ErrnoOr<std::vector<std::span<std::byte>>> guest_buffers(const Memory& memory, u32 iovs, u32 count) {
+ErrnoOr<std::vector<std::span<std::byte>>> guest_buffers(const Memory& memory, u32 iovs,
+                                                         u32 count) {
   if (count > kBuffersMax) return Errno::kInval;
   if (!memory.range(iovs, u64{8} * count)) return Errno::kFault;
   std::vector<std::span<std::byte>> buffers;
@@ -85,7 +86,8 @@ ErrnoOr<NewTimes> new_times(const Wasi& wasi, u64 accessed, u64 modified, u32 fl
   constexpr u32 kModified = 4;
   constexpr u32 kModifiedNow = 8;
   const auto has = [flags](u32 bits) { return (flags & bits) == bits; };
-  if (flags > 15 || has(kAccessed | kAccessedNow) || has(kModified | kModifiedNow)) return Errno::kInval;
+  if (flags > 15 || has(kAccessed | kAccessedNow) || has(kModified | kModifiedNow))
+    return Errno::kInval;
   NewTimes times;
   if (has(kAccessed)) times.accessed = accessed;
   if (has(kModified)) times.modified = modified;

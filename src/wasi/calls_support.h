@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the groups of WASI functions share: layouts of the structs in guest memory, descriptors with rights.
+// What the groups of WASI functions share: layouts of the structs in guest memory, descriptors with
+// rights.
 
 #include <cstdint>
 #include <span>
@@ -29,8 +30,8 @@ static_assert(sizeof(GuestFilestat) == 64);
 
 GuestFilestat guest_filestat(const Stat& stat);
 
-/// An open file that may be used for something that needs `needed`. kStale, kAcces for a disabled tree.
-/// Missing rights to read or write answer kBadf, as POSIX does; others kNotcapable.
+/// An open file that may be used for something that needs `needed`. kStale, kAcces for a disabled
+/// tree. Missing rights to read or write answer kBadf, as POSIX does; others kNotcapable.
 ErrnoOr<OpenFile*> open_file(Wasi& wasi, u32 fd, Rights needed);
 /// The same for a directory that a path starts from.
 ErrnoOr<Place> open_directory(Wasi& wasi, u32 fd, Rights needed);
@@ -38,8 +39,8 @@ ErrnoOr<Place> open_directory(Wasi& wasi, u32 fd, Rights needed);
 /// A path in guest memory, copied out: the guest's thread is ours, but its memory may grow.
 ErrnoOr<std::string> guest_path(const Memory& memory, u32 path, u32 length);
 
-/// The buffers of an iovec array, all of them inside the memory. Together at most kTransferMax bytes: what is
-/// beyond is left out, so the guest sees a short transfer.
+/// The buffers of an iovec array, all of them inside the memory. Together at most kTransferMax
+/// bytes: what is beyond is left out, so the guest sees a short transfer.
 inline constexpr u64 kTransferMax = 0x7FFF'F000;
 inline constexpr u32 kBuffersMax = 1024;
 ErrnoOr<std::vector<std::span<std::byte>>> guest_buffers(const Memory& memory, u32 iovs, u32 count);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From nodes back to paths. Files do not know their names (they may have several), so their tree is searched.
+// From nodes back to paths. Files do not know their names (they may have several), so their tree is
+// searched.
 
 #include <algorithm>
 #include <utility>
@@ -17,7 +18,8 @@ bool find_below(const Node& directory, const Node& wanted, std::string& path) {
   (void)directory.directory->for_each(0, [&](std::string_view name, const Directory::Entry& entry) {
     const std::size_t length = path.size();
     path.append("/").append(name);
-    found = entry.node.get() == &wanted || (entry.node->has_children() && find_below(*entry.node, wanted, path));
+    found = entry.node.get() == &wanted ||
+            (entry.node->has_children() && find_below(*entry.node, wanted, path));
     if (!found) path.resize(length);
     return !found;
   });
@@ -35,10 +37,11 @@ ErrnoOr<std::string> FileSystem::path_of_directory(Place place) {
     const Node* const parent = place.node->parent;
     if (!parent) return Errno::kNoent;
     std::string name;
-    SW_WASI_CHECK(parent->directory->for_each(0, [&](std::string_view candidate, const Directory::Entry& entry) {
-      if (entry.node.get() == place.node) name = candidate;
-      return name.empty();
-    }));
+    SW_WASI_CHECK(parent->directory->for_each(
+        0, [&](std::string_view candidate, const Directory::Entry& entry) {
+          if (entry.node.get() == place.node) name = candidate;
+          return name.empty();
+        }));
     path = "/" + name + path;
     place.node = place.node->parent;
   }

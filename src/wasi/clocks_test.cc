@@ -58,14 +58,16 @@ class Clock : public GuestTest {
     store(at + 8, std::uint64_t{type});
     store(at + 16, std::uint64_t{fd});
   }
-  Errno poll() { return call("poll_oneoff", {kSubscriptions, kEvents, std::exchange(count_, 0), kResult}); }
+  Errno poll() {
+    return call("poll_oneoff", {kSubscriptions, kEvents, std::exchange(count_, 0), kResult});
+  }
   Result<Errno> poll_raw() {
     return call_raw("poll_oneoff", {kSubscriptions, kEvents, std::exchange(count_, 0), kResult});
   }
   Event event(std::uint32_t index) {
     const std::uint32_t at = kEvents + 32 * index;
-    return {u64(at), static_cast<Errno>(load<std::uint16_t>(at + 8)), load<std::uint8_t>(at + 10), u64(at + 16),
-            load<std::uint16_t>(at + 24)};
+    return {u64(at), static_cast<Errno>(load<std::uint16_t>(at + 8)), load<std::uint8_t>(at + 10),
+            u64(at + 16), load<std::uint16_t>(at + 24)};
   }
 
   void start_cancellable(InputSource* input = nullptr) {
@@ -136,10 +138,12 @@ TEST_F(Clock, SleepsAsLongAsAskedAndUsesNoCpuTime) {
 
 TEST_F(Clock, SleepsUntilAnAbsoluteTime) {
   for (const std::uint32_t id : {0U, 1U}) {
-    const std::uint64_t now = id == 0 ? system_clocks_.realtime_ns() : system_clocks_.monotonic_ns();
+    const std::uint64_t now =
+        id == 0 ? system_clocks_.realtime_ns() : system_clocks_.monotonic_ns();
     subscribe({.id = id, .timeout = now + 10 * kMillisecond, .flags = 1});
     EXPECT_EQ(poll(), Errno::kSuccess);
-    EXPECT_GE(id == 0 ? system_clocks_.realtime_ns() : system_clocks_.monotonic_ns(), now + 10 * kMillisecond);
+    EXPECT_GE(id == 0 ? system_clocks_.realtime_ns() : system_clocks_.monotonic_ns(),
+              now + 10 * kMillisecond);
     subscribe({.id = id, .timeout = now, .flags = 1});
     EXPECT_EQ(poll(), Errno::kSuccess);  // long past
     EXPECT_EQ(u32(kResult), 1U);
@@ -183,7 +187,8 @@ TEST_F(Clock, ReportsErrorsAsEvents) {
   subscribe({.userdata = 6, .timeout = kHour});
   EXPECT_EQ(poll(), Errno::kSuccess);
   ASSERT_EQ(u32(kResult), 5U);
-  const Errno expected[] = {Errno::kNotsup, Errno::kInval, Errno::kInval, Errno::kBadf, Errno::kBadf};
+  const Errno expected[] = {Errno::kNotsup, Errno::kInval, Errno::kInval, Errno::kBadf,
+                            Errno::kBadf};
   for (std::uint32_t i = 0; i < 5; ++i) {
     EXPECT_EQ(event(i).userdata, i + 1);
     EXPECT_EQ(event(i).error, expected[i]);

@@ -27,7 +27,8 @@ struct Mapping {
   std::size_t size;
 };
 
-/// Runs `grow`, which allocates. Guests reach this, so an allocation that fails is an answer, not an end.
+/// Runs `grow`, which allocates. Guests reach this, so an allocation that fails is an answer, not
+/// an end.
 template <class F>
 Errno allocating(F grow) {
   try {
@@ -53,12 +54,14 @@ Result<SharedBytes> map_file(const std::filesystem::path& path) {
   if (!fd) return errno_error(errno, "open " + path.string());
   struct stat status = {};
   if (::fstat(fd.get(), &status) != 0) return errno_error(errno, "stat " + path.string());
-  if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kInvalidArgument, path.string() + ": not a file", 0};
+  if (!S_ISREG(status.st_mode))
+    return Error{ErrorCode::kInvalidArgument, path.string() + ": not a file", 0};
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return SharedBytes::own({});
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (address == MAP_FAILED) return errno_error(errno, "map " + path.string());
-  return SharedBytes{std::make_shared<Mapping>(address, size), {static_cast<const std::byte*>(address), size}};
+  return SharedBytes{std::make_shared<Mapping>(address, size),
+                     {static_cast<const std::byte*>(address), size}};
 }
 
 ErrnoOr<BytesView> LazyBytes::get() {
@@ -89,7 +92,8 @@ ErrnoOr<std::size_t> FileContent::read(std::uint64_t offset, std::span<std::byte
 Errno FileContent::make_own(std::uint64_t keep) {
   if (own_ && own_.use_count() == 1) return Errno::kSuccess;
   SW_WASI_TRY(const BytesView from, view());
-  const auto kept = from.first(static_cast<std::size_t>(std::min<std::uint64_t>(keep, from.size())));
+  const auto kept =
+      from.first(static_cast<std::size_t>(std::min<std::uint64_t>(keep, from.size())));
   std::shared_ptr<Bytes> copy;
   SW_WASI_CHECK(allocating([&] { copy = std::make_shared<Bytes>(kept.begin(), kept.end()); }));
   own_ = std::move(copy);
@@ -103,9 +107,11 @@ Errno FileContent::write(std::uint64_t offset, BytesView bytes) {
   SW_WASI_CHECK(make_own(UINT64_MAX));
   const auto begin = static_cast<std::size_t>(offset);
   const std::size_t end = begin + bytes.size();
-  // Memory first. It doubles, so that a file written a little at a time is not copied at every write.
+  // Memory first. It doubles, so that a file written a little at a time is not copied at every
+  // write.
   SW_WASI_CHECK(allocating([&] {
-    if (end > own_->capacity()) own_->reserve(std::max(end, std::min(2 * own_->capacity(), own_->max_size())));
+    if (end > own_->capacity())
+      own_->reserve(std::max(end, std::min(2 * own_->capacity(), own_->max_size())));
   }));
   ++version_;
   if (begin > own_->size()) own_->resize(begin);
@@ -152,7 +158,8 @@ void FileContent::adopt(std::shared_ptr<Bytes> bytes) {
 }
 
 bool FileContent::borrows(BytesView bytes) const {
-  return borrowed_.owner && borrowed_.bytes.data() == bytes.data() && borrowed_.bytes.size() == bytes.size();
+  return borrowed_.owner && borrowed_.bytes.data() == bytes.data() &&
+         borrowed_.bytes.size() == bytes.size();
 }
 
 ErrnoOr<SharedBytes> FileContent::share() const {

@@ -18,7 +18,8 @@ constexpr std::size_t kStreamCount = 3;
 
 Result<std::unique_ptr<Wasi>> create_wasi(CreateWasiOptions options, const Clocks& clocks) {
   LayoutBuilder builder = standard_layout();
-  if (options.archive) SW_CHECK_OK(add_archive(builder, options.archive_path, *std::move(options.archive)));
+  if (options.archive)
+    SW_CHECK_OK(add_archive(builder, options.archive_path, *std::move(options.archive)));
   auto wasi = std::make_unique<Wasi>(builder.build(), clocks, std::move(options.wasi));
   SW_CHECK_OK(wasi->start_run(std::move(options.run)));
   return wasi;

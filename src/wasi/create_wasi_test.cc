@@ -24,7 +24,8 @@ SharedBytes make_archive(const std::string& name, const std::string& content) {
   zip_source_seek(source, 0, SEEK_END);
   Bytes bytes(static_cast<std::size_t>(zip_source_tell(source)));
   zip_source_seek(source, 0, SEEK_SET);
-  EXPECT_EQ(zip_source_read(source, bytes.data(), bytes.size()), static_cast<zip_int64_t>(bytes.size()));
+  EXPECT_EQ(zip_source_read(source, bytes.data(), bytes.size()),
+            static_cast<zip_int64_t>(bytes.size()));
   zip_source_close(source);
   zip_source_free(source);
   return SharedBytes::own(std::move(bytes));
@@ -69,7 +70,9 @@ TEST(CreateWasi, AWorkspaceCanBeDisabledWhileItIsInUse) {
 TEST(HasOpenGuestFds, IsTrueWhileTheGuestHasSomethingOpen) {
   const FixedClocks clocks;
   auto wasi =
-      create_wasi({.wasi = {.preopens = {{"/stdlib", "/dev"}, {"/workspace", "/workspace"}}}}, clocks).value();
+      create_wasi({.wasi = {.preopens = {{"/stdlib", "/dev"}, {"/workspace", "/workspace"}}}},
+                  clocks)
+          .value();
   EXPECT_FALSE(has_open_guest_fds(*wasi));
   const std::uint32_t opened = open_one(*wasi);
   EXPECT_TRUE(has_open_guest_fds(*wasi));

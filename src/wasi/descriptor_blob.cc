@@ -45,11 +45,13 @@ class Writer {
   ByteWriter out_;
   ByteWriter unnamed_;
   std::map<const Node*, std::uint32_t> unnamed_index_;
-  std::unordered_map<const Node*, std::string> paths_;  // of the open nodes that have one; empty: not found yet
-  std::set<const Node*> listed_;                        // directories whose order has been written
+  // of the open nodes that have one; empty: not found yet
+  std::unordered_map<const Node*, std::string> paths_;
+  std::set<const Node*> listed_;  // directories whose order has been written
 };
 
-/// Each tree is searched once, however many of its files are open: a guest may have opened many of very many.
+/// Each tree is searched once, however many of its files are open: a guest may have opened many of
+/// very many.
 void Writer::find_paths(const std::vector<const OpenFile*>& open) {
   std::set<std::int32_t> mounts;
   for (const OpenFile* file : open) {
@@ -59,7 +61,8 @@ void Writer::find_paths(const std::vector<const OpenFile*>& open) {
   }
   for (const std::int32_t mount : mounts) {
     Tree& tree = *files_.tree_of(mount);
-    const auto found = files_.canonical_path({files_.tree_of(mount), tree.root().shared_from_this(), mount});
+    const auto found =
+        files_.canonical_path({files_.tree_of(mount), tree.root().shared_from_this(), mount});
     const std::string prefix = found.ok() && *found != "/" ? *found : "";
     const auto note = [&](const Node& node, const std::string& path) {
       const auto wanted = paths_.find(&node);
@@ -87,7 +90,8 @@ void Writer::put_named(const OpenFile& file, const std::string& path) {
   out_.put(static_cast<std::uint8_t>(Kind::kNamed));
   out_.put_text(path);
   out_.put(static_cast<std::uint8_t>(file.type()));
-  // A guest that is listing a directory remembers an order number: it must mean the same entry afterwards.
+  // A guest that is listing a directory remembers an order number: it must mean the same entry
+  // afterwards.
   const bool ordered = file.type() == FileType::kDirectory && !file.at.tree->read_only() &&
                        listed_.insert(file.at.node.get()).second;
   const Directory* const directory = ordered ? file.at.node->directory.get() : nullptr;
@@ -103,7 +107,8 @@ void Writer::put_named(const OpenFile& file, const std::string& path) {
 
 Result<void> Writer::put_unnamed(const OpenFile& file) {
   Node& node = *file.at.node;
-  const auto [at, is_new] = unnamed_index_.try_emplace(&node, static_cast<std::uint32_t>(unnamed_index_.size()));
+  const auto [at, is_new] =
+      unnamed_index_.try_emplace(&node, static_cast<std::uint32_t>(unnamed_index_.size()));
   out_.put(static_cast<std::uint8_t>(Kind::kUnnamed));
   out_.put(at->second);
   if (!is_new) return {};
@@ -135,7 +140,8 @@ Result<void> Writer::put_file(const OpenFile& file) {
     }
     if (file.type() == FileType::kRegularFile) return put_unnamed(file);
   }
-  out_.put(static_cast<std::uint8_t>(Kind::kStale));  // also a removed directory: there is nothing left in it
+  // also a removed directory: there is nothing left in it
+  out_.put(static_cast<std::uint8_t>(Kind::kStale));
   return {};
 }
 
@@ -204,13 +210,15 @@ Result<void> Reader::read_unnamed(ByteReader in, std::uint32_t count) {
     times.modified = in.get<std::uint64_t>();
     times.changed = in.get<std::uint64_t>();
     const BytesView content = in.get_bytes();
-    if (!in.good() || mount < 0 || static_cast<std::size_t>(mount) >= files_.layout().mount_count()) {
+    if (!in.good() || mount < 0 ||
+        static_cast<std::size_t>(mount) >= files_.layout().mount_count()) {
       return corrupt("a file without a name");
     }
     const auto& tree = files_.tree_of(mount);
     auto node = tree->create_unnamed_file(content, times);
     if (!node.ok()) {
-      return Error{ErrorCode::kLimitExceeded, "saved descriptors: an unlinked file does not fit any more", 0};
+      return Error{ErrorCode::kLimitExceeded,
+                   "saved descriptors: an unlinked file does not fit any more", 0};
     }
     unnamed_.push_back({tree, *std::move(node), mount});
   }
@@ -248,7 +256,8 @@ Result<std::shared_ptr<OpenFile>> Reader::read_file(ByteReader& in) {
   file->preopen = in.get_text();
   const auto kind = static_cast<Kind>(in.get<std::uint8_t>());
   if (!in.good() || file->flags > fdflags::kAll || file->position > INT64_MAX ||
-      ((file->base | file->inheriting) & ~rights::kAll) != 0 || file->preopen.size() > kPathBytesMax) {
+      ((file->base | file->inheriting) & ~rights::kAll) != 0 ||
+      file->preopen.size() > kPathBytesMax) {
     return corrupt("an open file");
   }
   switch (kind) {
@@ -275,7 +284,8 @@ Result<std::shared_ptr<OpenFile>> Reader::read_file(ByteReader& in) {
 }
 
 Result<void> Reader::read_files(ByteReader in, std::uint32_t count) {
-  if (count > open_max_) return Error{ErrorCode::kLimitExceeded, "saved descriptors: too many open files", 0};
+  if (count > open_max_)
+    return Error{ErrorCode::kLimitExceeded, "saved descriptors: too many open files", 0};
   for (std::uint32_t i = 0; i < count; ++i) {
     SW_TRY(auto file, read_file(in));
     opened_.push_back(std::move(file));
@@ -285,12 +295,14 @@ Result<void> Reader::read_files(ByteReader in, std::uint32_t count) {
 
 Result<std::vector<std::shared_ptr<OpenFile>>> Reader::read_slots(ByteReader& in) {
   const std::uint32_t count = in.get_count(8);
-  if (count > open_max_) return Error{ErrorCode::kLimitExceeded, "saved descriptors: too many descriptors", 0};
+  if (count > open_max_)
+    return Error{ErrorCode::kLimitExceeded, "saved descriptors: too many descriptors", 0};
   std::vector<std::shared_ptr<OpenFile>> slots;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto number = in.get<std::uint32_t>();
     const auto index = in.get<std::uint32_t>();
-    if (!in.good() || number >= kDescriptorsMax || index >= opened_.size()) return corrupt("a descriptor");
+    if (!in.good() || number >= kDescriptorsMax || index >= opened_.size())
+      return corrupt("a descriptor");
     if (number < slots.size()) return corrupt("descriptors out of order");
     slots.resize(number + 1);
     slots[number] = opened_[index];
@@ -316,20 +328,23 @@ Result<std::vector<std::shared_ptr<OpenFile>>> Reader::read(BytesView blob) {
 }
 
 void Reader::apply_orders() {
-  for (const Order& order : orders_) order.directory.node->directory->restore_order(order.entries, order.next);
+  for (const Order& order : orders_)
+    order.directory.node->directory->restore_order(order.entries, order.next);
 }
 
 }  // namespace
 
-Result<Bytes> DescriptorTable::serialize(FileSystem& files) const { return Writer(files).write(slots_); }
+Result<Bytes> DescriptorTable::serialize(FileSystem& files) const {
+  return Writer(files).write(slots_);
+}
 
 Result<void> DescriptorTable::deserialize(BytesView blob, FileSystem& files) {
   Reader reader(files, open_max_);
   SW_TRY(auto slots, reader.read(blob));
   reader.apply_orders();
   slots_ = std::move(slots);
-  open_count_ = static_cast<std::size_t>(
-      std::count_if(slots_.begin(), slots_.end(), [](const auto& slot) { return slot != nullptr; }));
+  open_count_ = static_cast<std::size_t>(std::count_if(
+      slots_.begin(), slots_.end(), [](const auto& slot) { return slot != nullptr; }));
   return {};
 }
 

@@ -27,7 +27,8 @@ Errno DescriptorTable::open_standard(FileSystem& files, const std::vector<Preope
   for (const Device device : kStreams) slots_.push_back(open_stream(device));
   for (const Preopen& preopen : preopens) {
     const std::string path = FileSystem::normalize("/", preopen.path);
-    const std::string_view below = path.size() == 1 ? std::string_view(".") : std::string_view(path).substr(1);
+    const std::string_view below =
+        path.size() == 1 ? std::string_view(".") : std::string_view(path).substr(1);
     SW_WASI_TRY(const Place place, files.find_at(files.root(), below, Follow::kYes));
     if (place.node->type != FileType::kDirectory) return Errno::kNotdir;
     auto file = std::make_shared<OpenFile>();

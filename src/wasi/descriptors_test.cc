@@ -35,7 +35,8 @@ class DescriptorTest : public FileSystemTest {
     DescriptorTable table{kOpenMax};
   };
   std::unique_ptr<Restored> restore(BytesView blob) {
-    auto restored = std::make_unique<Restored>(Restored{FileSystem(standard_layout().build(), clocks_)});
+    auto restored =
+        std::make_unique<Restored>(Restored{FileSystem(standard_layout().build(), clocks_)});
     restored->files.mount(kWorkspaceMount, workspace_);
     const auto done = restored->table.deserialize(blob, restored->files);
     EXPECT_TRUE(done.ok()) << done.error().message;
@@ -202,11 +203,12 @@ TEST_F(DescriptorTest, AListingInProgressGoesOnInARebuiltDirectory) {
     ASSERT_EQ(write(name, ""), Errno::kSuccess);
   const auto restored = restore(blob);
   std::vector<std::string> rest;
-  EXPECT_EQ(restored->table.find(d)->at.node->directory->for_each(2,
-                                                                  [&](std::string_view name, const auto&) {
-                                                                    rest.emplace_back(name);
-                                                                    return true;
-                                                                  }),
+  EXPECT_EQ(restored->table.find(d)->at.node->directory->for_each(
+                2,
+                [&](std::string_view name, const auto&) {
+                  rest.emplace_back(name);
+                  return true;
+                }),
             Errno::kSuccess);
   EXPECT_THAT(rest, ElementsAre("c", "new"));
 }
@@ -243,7 +245,8 @@ TEST_F(DescriptorTest, WhatIsGoneOrOfAnotherTypeIsStale) {
   EXPECT_FALSE(restored->table.find(replaced)->stale);
   EXPECT_EQ(content(*restored->table.find(replaced)), "new");
   EXPECT_EQ(restored->table.close(gone), Errno::kSuccess);
-  EXPECT_TRUE(restore(restored->table.serialize(restored->files).value())->table.find(changed)->stale);
+  EXPECT_TRUE(
+      restore(restored->table.serialize(restored->files).value())->table.find(changed)->stale);
 }
 
 TEST_F(DescriptorTest, OpenFilesSurviveWhileTheWorkspaceIsDisabled) {

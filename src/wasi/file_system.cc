@@ -14,10 +14,16 @@ bool is_directory(const Place& place) { return place.node->type == FileType::kDi
 
 }  // namespace
 
-FileSystem::FileSystem(std::shared_ptr<const Layout> layout, const Clocks& clocks, const TreeLimits& tmp_limits)
-    : layout_(std::move(layout)), clocks_(clocks), tmp_limits_(tmp_limits), mounts_(layout_->mount_count()) {}
+FileSystem::FileSystem(std::shared_ptr<const Layout> layout, const Clocks& clocks,
+                       const TreeLimits& tmp_limits)
+    : layout_(std::move(layout)),
+      clocks_(clocks),
+      tmp_limits_(tmp_limits),
+      mounts_(layout_->mount_count()) {}
 
-void FileSystem::mount(std::size_t number, std::shared_ptr<Tree> tree) { mounts_[number] = std::move(tree); }
+void FileSystem::mount(std::size_t number, std::shared_ptr<Tree> tree) {
+  mounts_[number] = std::move(tree);
+}
 
 const std::shared_ptr<Tree>& FileSystem::mounted(std::size_t number) {
   auto& tree = mounts_[number];
@@ -61,7 +67,8 @@ ErrnoOr<Place> FileSystem::enter(const Place& place) {
   return Place{place.node->mount, &tree->root()};
 }
 
-ErrnoOr<FileSystem::Found> FileSystem::resolve(const Place& at, std::string_view path, Final final) {
+ErrnoOr<FileSystem::Found> FileSystem::resolve(const Place& at, std::string_view path,
+                                               Final final) {
   if (path.empty()) return Errno::kNoent;
   if (path.size() > kPathBytesMax) return Errno::kNametoolong;
   if (path.find('\0') != std::string_view::npos) return Errno::kInval;
@@ -75,7 +82,8 @@ ErrnoOr<NodeRef> FileSystem::open_existing(const Found& found, const OpenFlags& 
   const Place& place = found.node;
   const auto& tree = tree_of(place.mount);
   if (flags.create && flags.exclusive) return Errno::kExist;
-  if (place.node->type == FileType::kSymbolicLink) return flags.directory ? Errno::kNotdir : Errno::kLoop;
+  if (place.node->type == FileType::kSymbolicLink)
+    return flags.directory ? Errno::kNotdir : Errno::kLoop;
   if (is_directory(place)) {
     if (flags.write || flags.truncate || flags.create) return Errno::kIsdir;
     return keep(place);
@@ -88,7 +96,8 @@ ErrnoOr<NodeRef> FileSystem::open_existing(const Found& found, const OpenFlags& 
   return keep(place);
 }
 
-ErrnoOr<NodeRef> FileSystem::open_at(const Place& at, std::string_view path, const OpenFlags& flags) {
+ErrnoOr<NodeRef> FileSystem::open_at(const Place& at, std::string_view path,
+                                     const OpenFlags& flags) {
   if (flags.create && flags.directory) return Errno::kInval;
   const bool follows = flags.follow == Follow::kYes && !(flags.create && flags.exclusive);
   Final final = final_of(follows ? Follow::kYes : Follow::kNo);
@@ -99,7 +108,8 @@ ErrnoOr<NodeRef> FileSystem::open_at(const Place& at, std::string_view path, con
   if (found.node) return open_existing(found, flags);
   if (!flags.create) return Errno::kNoent;
   const auto& tree = tree_of(found.parent.mount);
-  SW_WASI_TRY(auto node, tree->create(*found.parent.node, found.name, FileType::kRegularFile, now_ns()));
+  SW_WASI_TRY(auto node,
+              tree->create(*found.parent.node, found.name, FileType::kRegularFile, now_ns()));
   return NodeRef{tree, std::move(node), found.parent.mount};
 }
 
@@ -126,7 +136,8 @@ Errno FileSystem::set_times(const Place& place, const NewTimes& times) {
   return Errno::kSuccess;
 }
 
-Errno FileSystem::set_times_at(const Place& at, std::string_view path, Follow follow, const NewTimes& times) {
+Errno FileSystem::set_times_at(const Place& at, std::string_view path, Follow follow,
+                               const NewTimes& times) {
   SW_WASI_TRY(const Place place, find_at(at, path, follow));
   return set_times(place, times);
 }
@@ -141,7 +152,8 @@ Errno FileSystem::make_directory_at(const Place& at, std::string_view path) {
 
 Errno FileSystem::remove_directory_at(const Place& at, std::string_view path) {
   SW_WASI_TRY(const Found found, resolve(at, path, Final::kName));
-  if (found.last == Last::kDot) return found.node.node == root().node ? Errno::kBusy : Errno::kInval;
+  if (found.last == Last::kDot)
+    return found.node.node == root().node ? Errno::kBusy : Errno::kInval;
   if (found.last == Last::kDotDot) return Errno::kNotempty;
   if (!found.node) return Errno::kNoent;
   return tree_of(found.parent.mount)->remove_directory(*found.parent.node, found.name, now_ns());
@@ -155,25 +167,28 @@ Errno FileSystem::unlink_at(const Place& at, std::string_view path) {
   return tree_of(found.parent.mount)->unlink(*found.parent.node, found.name, now_ns());
 }
 
-Errno FileSystem::rename_at(const Place& from_at, std::string_view from, const Place& to_at, std::string_view to) {
+Errno FileSystem::rename_at(const Place& from_at, std::string_view from, const Place& to_at,
+                            std::string_view to) {
   SW_WASI_TRY(const Found source, resolve(from_at, from, Final::kName));
   SW_WASI_TRY(const Found target, resolve(to_at, to, Final::kName));
   if (source.last != Last::kName || target.last != Last::kName) return Errno::kBusy;
   if (!source.node) return Errno::kNoent;
-  if (!is_directory(source.node) && (source.trailing_slash || target.trailing_slash)) return Errno::kNotdir;
+  if (!is_directory(source.node) && (source.trailing_slash || target.trailing_slash))
+    return Errno::kNotdir;
   if (source.parent.mount != target.parent.mount) return Errno::kXdev;
   return tree_of(source.parent.mount)
       ->rename(*source.parent.node, source.name, *target.parent.node, target.name, now_ns());
 }
 
-Errno FileSystem::link_at(const Place& from_at, std::string_view from, Follow follow, const Place& to_at,
-                          std::string_view to) {
+Errno FileSystem::link_at(const Place& from_at, std::string_view from, Follow follow,
+                          const Place& to_at, std::string_view to) {
   SW_WASI_TRY(const Place source, find_at(from_at, from, follow));
   SW_WASI_TRY(const Found target, resolve(to_at, to, Final::kName));
   if (target.node) return Errno::kExist;
   if (target.trailing_slash) return Errno::kNoent;
   if (source.mount != target.parent.mount) return Errno::kXdev;
-  return tree_of(source.mount)->link(*target.parent.node, target.name, source.node->shared_from_this(), now_ns());
+  return tree_of(source.mount)
+      ->link(*target.parent.node, target.name, source.node->shared_from_this(), now_ns());
 }
 
 Errno FileSystem::symlink_at(std::string_view target, const Place& at, std::string_view path) {
@@ -183,7 +198,9 @@ Errno FileSystem::symlink_at(std::string_view target, const Place& at, std::stri
     return found.trailing_slash && !is_directory(found.node) ? Errno::kNotdir : Errno::kExist;
   }
   if (found.trailing_slash) return Errno::kNoent;
-  return tree_of(found.parent.mount)->create_symlink(*found.parent.node, found.name, target, now_ns()).error();
+  return tree_of(found.parent.mount)
+      ->create_symlink(*found.parent.node, found.name, target, now_ns())
+      .error();
 }
 
 ErrnoOr<std::string> FileSystem::readlink_at(const Place& at, std::string_view path) {

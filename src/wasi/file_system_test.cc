@@ -27,7 +27,8 @@ TEST_F(FileSystemTest, ResolvesPathsAsPosixDoes) {
   ASSERT_EQ(files().symlink("dir", "/workspace/to_dir"), Errno::kSuccess);
   ASSERT_EQ(files().symlink("dir/file", "/workspace/to_file"), Errno::kSuccess);
   ASSERT_EQ(files().symlink("/workspace/dir", "/workspace/absolute"), Errno::kSuccess);
-  ASSERT_EQ(files().symlink("../../../../workspace/dir/file", "/workspace/dir/up"), Errno::kSuccess);
+  ASSERT_EQ(files().symlink("../../../../workspace/dir/file", "/workspace/dir/up"),
+            Errno::kSuccess);
   ASSERT_EQ(files().symlink("missing", "/workspace/dangling"), Errno::kSuccess);
   ASSERT_EQ(files().symlink("loop", "/workspace/loop"), Errno::kSuccess);
   ASSERT_EQ(files().symlink("/", "/workspace/to_root"), Errno::kSuccess);
@@ -71,7 +72,8 @@ TEST_F(FileSystemTest, ResolvesPathsAsPosixDoes) {
       {"dir" + std::string(kPathBytesMax - 2, '/'), Errno::kNametoolong},
   };
   for (const PathCase& one : cases) {
-    EXPECT_EQ(files().stat_at(workspace(), one.path, Follow::kYes).error(), one.expected) << one.path;
+    EXPECT_EQ(files().stat_at(workspace(), one.path, Follow::kYes).error(), one.expected)
+        << one.path;
   }
 }
 
@@ -193,8 +195,8 @@ TEST_F(FileSystemTest, DevicesTakeWhatIsWrittenAlthoughTheirTreeIsReadOnly) {
   EXPECT_EQ(read("/dev/null"), "");
   EXPECT_EQ(read("/dev/zero"), "EINVAL");
   EXPECT_EQ(files().stat("/dev/urandom")->type, FileType::kCharacterDevice);
-  EXPECT_THAT(names("/dev"),
-              UnorderedElementsAre("null", "zero", "random", "urandom", "stdin", "stdout", "stderr"));
+  EXPECT_THAT(names("/dev"), UnorderedElementsAre("null", "zero", "random", "urandom", "stdin",
+                                                  "stdout", "stderr"));
 }
 
 TEST_F(FileSystemTest, ADisabledTreeAnswersEveryUseWithAccess) {
@@ -243,7 +245,8 @@ TEST_F(FileSystemTest, TimesFollowWhatIsDone) {
   EXPECT_EQ(stat.times.changed, 2'000'000U);
   EXPECT_EQ(stat.times.accessed, 1'000'000U);
   clocks_.realtime = 3'000'000;
-  ASSERT_EQ(files().set_file_times("/workspace/f", {.accessed = {}, .modified = 5}), Errno::kSuccess);
+  ASSERT_EQ(files().set_file_times("/workspace/f", {.accessed = {}, .modified = 5}),
+            Errno::kSuccess);
   stat = *files().stat("/workspace/f");
   EXPECT_EQ(stat.times.modified, 5U);
   EXPECT_EQ(stat.times.accessed, 1'000'000U);
@@ -271,7 +274,8 @@ TEST_F(FileSystemTest, CopiesShareBytesUntilOneIsWrittenTo) {
   ASSERT_EQ(write("/workspace/b", "!", WriteMode::kAppend), Errno::kSuccess);
   EXPECT_EQ(read("/workspace/a"), "one");
   EXPECT_EQ(read("/workspace/b"), "one!");
-  EXPECT_EQ(files().copy_file("/workspace/a", "/workspace/b", WriteMode::kCreateNew), Errno::kExist);
+  EXPECT_EQ(files().copy_file("/workspace/a", "/workspace/b", WriteMode::kCreateNew),
+            Errno::kExist);
   EXPECT_EQ(files().copy_file("/workspace", "/workspace/c"), Errno::kIsdir);
   EXPECT_EQ(files().copy_file("/workspace/none", "/workspace/c"), Errno::kNoent);
 }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ties the names of wasi_snapshot_preview1 to our functions. The signatures come from the C++ types.
+// Ties the names of wasi_snapshot_preview1 to our functions. The signatures come from the C++
+// types.
 
 #include <fmt/core.h>
 
@@ -20,24 +21,27 @@ constexpr std::string_view kModule = "wasi_snapshot_preview1";
 template <class R, class... A>
 Result<void> define(wasm::Linker& linker, GetWasi get, std::string_view name,
                     R (*function)(Wasi&, const wasm::MemoryView&, A...)) {
-  return linker.define(kModule, name,
-                       [get, function](wasm::Caller& caller, A... arguments) -> Result<std::uint32_t> {
-                         Wasi& wasi = get(caller.host());
-                         // Every call is a place where a cancelled run ends.
-                         SW_CHECK_OK(look_at_stop(wasi.run().cancellation));
-                         if constexpr (std::is_same_v<R, Errno>) {
-                           return static_cast<std::uint32_t>(function(wasi, caller.memory(), arguments...));
-                         } else {
-                           SW_TRY(const Errno answer, function(wasi, caller.memory(), arguments...));
-                           return static_cast<std::uint32_t>(answer);
-                         }
-                       });
+  return linker.define(
+      kModule, name,
+      [get, function](wasm::Caller& caller, A... arguments) -> Result<std::uint32_t> {
+        Wasi& wasi = get(caller.host());
+        // Every call is a place where a cancelled run ends.
+        SW_CHECK_OK(look_at_stop(wasi.run().cancellation));
+        if constexpr (std::is_same_v<R, Errno>) {
+          return static_cast<std::uint32_t>(function(wasi, caller.memory(), arguments...));
+        } else {
+          SW_TRY(const Errno answer, function(wasi, caller.memory(), arguments...));
+          return static_cast<std::uint32_t>(answer);
+        }
+      });
 }
 
 Result<void> define_proc_exit(wasm::Linker& linker) {
-  return linker.define(kModule, "proc_exit", [](wasm::Caller&, std::uint32_t status) -> Result<void> {
-    return Error{ErrorCode::kGuestExit, fmt::format("exit status {}", status), static_cast<std::int32_t>(status)};
-  });
+  return linker.define(kModule, "proc_exit",
+                       [](wasm::Caller&, std::uint32_t status) -> Result<void> {
+                         return Error{ErrorCode::kGuestExit, fmt::format("exit status {}", status),
+                                      static_cast<std::int32_t>(status)};
+                       });
 }
 
 }  // namespace

@@ -101,7 +101,8 @@ TEST_F(Functions, FdSyncAndDatasyncNeedTheirRights) {
 }
 
 TEST_F(Functions, FdFdstatGetDescribes) {
-  const auto fd = open("workspace/f", {.oflags = kCreate, .base = rights::kFdRead | rights::kFdSeek, .flags = 4});
+  const auto fd = open("workspace/f",
+                       {.oflags = kCreate, .base = rights::kFdRead | rights::kFdSeek, .flags = 4});
   EXPECT_EQ(call("fd_fdstat_get", {fd, kResult}), Errno::kSuccess);
   EXPECT_EQ(load<std::uint8_t>(kResult), 4);
   EXPECT_EQ(load<std::uint16_t>(kResult + 2), fdflags::kNonblock);
@@ -313,7 +314,8 @@ TEST_F(Functions, FdReaddirListsWithCookies) {
   EXPECT_EQ(u32(kResult), 0U);
   EXPECT_EQ(call("fd_readdir", {open("workspace/a"), kBuffer, 100, 0, kResult}), Errno::kNotdir);
   EXPECT_EQ(call("fd_readdir", {1, kBuffer, 100, 0, kResult}), Errno::kNotdir);
-  EXPECT_EQ(call("fd_readdir", {open("workspace", {.base = 0}), kBuffer, 100, 0, kResult}), Errno::kNotcapable);
+  EXPECT_EQ(call("fd_readdir", {open("workspace", {.base = 0}), kBuffer, 100, 0, kResult}),
+            Errno::kNotcapable);
 }
 
 TEST_F(Functions, FdReaddirGivesMountsTheInodeTheyHave) {
@@ -500,19 +502,21 @@ TEST_F(Functions, PathOpenCreatesAndTruncates) {
 
 TEST_F(Functions, PathOpenGivesNoMoreRightsThanTheDirectoryPassesOn) {
   ASSERT_EQ(host_write("/workspace/f", ""), Errno::kSuccess);
-  const auto directory =
-      open("workspace",
-           {.oflags = kDirectory, .base = rights::kPathOpen, .inheriting = rights::kFdRead | rights::kFdSeek});
+  const auto directory = open("workspace", {.oflags = kDirectory,
+                                            .base = rights::kPathOpen,
+                                            .inheriting = rights::kFdRead | rights::kFdSeek});
   EXPECT_EQ(open_errno("f", {.base = rights::kFdRead, .at = directory}), Errno::kSuccess);
   EXPECT_EQ(open_errno("f", {.base = rights::kFdWrite, .at = directory}), Errno::kNotcapable);
-  EXPECT_EQ(open_errno(".", {.base = 0, .inheriting = rights::kFdWrite, .at = directory}), Errno::kNotcapable);
+  EXPECT_EQ(open_errno(".", {.base = 0, .inheriting = rights::kFdWrite, .at = directory}),
+            Errno::kNotcapable);
   EXPECT_EQ(open_errno("g", {.oflags = kCreate, .base = 0, .at = directory}), Errno::kNotcapable);
   EXPECT_EQ(open_errno("f", {.oflags = kTruncate, .base = 0, .at = directory}), Errno::kNotcapable);
   put(kPath, "f");
   EXPECT_EQ(call("path_unlink_file", {directory, kPath, 1}), Errno::kNotcapable);
   EXPECT_EQ(call("path_filestat_get", {directory, 0, kPath, 1, kResult}), Errno::kNotcapable);
   // Bits that mean nothing are no rights.
-  EXPECT_EQ(open_errno("workspace/f", {.base = rights::kFdRead, .inheriting = ~Rights{0}}), Errno::kSuccess);
+  EXPECT_EQ(open_errno("workspace/f", {.base = rights::kFdRead, .inheriting = ~Rights{0}}),
+            Errno::kSuccess);
 }
 
 TEST_F(Functions, PathOpenStopsAtTheLimitOfOpenFiles) {
@@ -596,8 +600,8 @@ TEST_F(Functions, RandomGetFillsExactlyTheBuffer) {
 
 TEST_F(Functions, ThereAreNoSockets) {
   buffer(10);
-  for (const auto& [fd, expected] :
-       {std::pair(1, Errno::kNotsock), std::pair(3, Errno::kNotsock), std::pair(99, Errno::kBadf)}) {
+  for (const auto& [fd, expected] : {std::pair(1, Errno::kNotsock), std::pair(3, Errno::kNotsock),
+                                     std::pair(99, Errno::kBadf)}) {
     const auto number = static_cast<std::uint64_t>(fd);
     EXPECT_EQ(call("sock_accept", {number, 0, kResult}), expected);
     EXPECT_EQ(call("sock_recv", {number, kIovs, 1, 0, kResult, kResult + 8}), expected);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A guest for tests: a module that imports all 46 functions and exports each again, so that a test can call
-// them one by one as a guest does, through Wasm.
+// A guest for tests: a module that imports all 46 functions and exports each again, so that a test
+// can call them one by one as a guest does, through Wasm.
 
 #include <gtest/gtest.h>
 
@@ -82,7 +82,8 @@ static_assert(std::size(kFunctions) == 46);
 
 inline constexpr std::uint64_t kGuestMemoryBytes = 65536;
 
-/// Arguments are passed in memory, eight bytes each from address 0, so that one way to call fits all signatures.
+/// Arguments are passed in memory, eight bytes each from address 0, so that one way to call fits
+/// all signatures.
 inline std::string guest_wat() {
   std::string imports;
   std::string exports;
@@ -97,7 +98,8 @@ inline std::string guest_wat() {
     const std::string name = function.name;
     const bool returns = name != "proc_exit";
     imports += "(import \"wasi_snapshot_preview1\" \"" + name + "\" (func $" + name +
-               (params.empty() ? "" : " (param" + params + ")") + (returns ? " (result i32)" : "") + "))\n";
+               (params.empty() ? "" : " (param" + params + ")") + (returns ? " (result i32)" : "") +
+               "))\n";
     exports += "(func (export \"" + name + "\") (result i32) (call $" + name + loads + ")" +
                (returns ? "" : " (unreachable)") + ")\n";
   }
@@ -118,7 +120,8 @@ class GuestTest : public ::testing::Test {
   void start(RunOptions run, WasiOptions options = {}) {
     instance_.reset();
     host_ = std::make_unique<Host>(standard_layout().build(), clocks(), std::move(options));
-    if (!run.workspace) run.workspace = std::make_shared<Tree>(TreeLimits{}, clocks().realtime_ns());
+    if (!run.workspace)
+      run.workspace = std::make_shared<Tree>(TreeLimits{}, clocks().realtime_ns());
     workspace_ = run.workspace;
     if (!run.output) run.output = &output_;
     const auto started = host_->wasi.start_run(std::move(run));
@@ -146,7 +149,8 @@ class GuestTest : public ::testing::Test {
   /// From the test's own thread, whose stack is too small for guests.
   Result<Errno> call_raw(std::string_view name, const std::vector<std::uint64_t>& arguments) {
     Result<Errno> answer = Error{};
-    const auto ran = wasm::run_on_guest_thread(engine().options(), [&] { answer = call_here(name, arguments); });
+    const auto ran =
+        wasm::run_on_guest_thread(engine().options(), [&] { answer = call_here(name, arguments); });
     EXPECT_TRUE(ran.ok());
     return answer;
   }
@@ -202,8 +206,8 @@ class GuestTest : public ::testing::Test {
   };
   Errno open_errno(std::string_view path, const Open& open) {
     put(kPath, path);
-    return call("path_open", {open.at, open.lookup, kPath, path.size(), open.oflags, open.base, open.inheriting,
-                              open.flags, kResult});
+    return call("path_open", {open.at, open.lookup, kPath, path.size(), open.oflags, open.base,
+                              open.inheriting, open.flags, kResult});
   }
   std::uint32_t open(std::string_view path, const Open& how) {
     EXPECT_EQ(open_errno(path, how), Errno::kSuccess) << path;
@@ -211,7 +215,9 @@ class GuestTest : public ::testing::Test {
   }
   std::uint32_t open(std::string_view path) { return open(path, Open{}); }
   std::uint32_t open_directory(std::string_view path) {
-    return open(path, {.oflags = 2, .base = rights::kDirectory, .inheriting = rights::kDirectoryInheriting});
+    return open(
+        path,
+        {.oflags = 2, .base = rights::kDirectory, .inheriting = rights::kDirectoryInheriting});
   }
   Errno write(std::uint32_t fd, std::string_view bytes) {
     buffer(bytes);
@@ -221,7 +227,8 @@ class GuestTest : public ::testing::Test {
   std::string read(std::uint32_t fd, std::uint32_t length = 100) {
     buffer(length);
     const Errno answer = call("fd_read", {fd, kIovs, 1, kResult});
-    return answer == Errno::kSuccess ? text(kBuffer, u32(kResult)) : std::string(errno_name(answer));
+    return answer == Errno::kSuccess ? text(kBuffer, u32(kResult))
+                                     : std::string(errno_name(answer));
   }
   Errno host_write(std::string_view path, std::string_view bytes) {
     return files().write_file(path, as_bytes(bytes));
@@ -238,10 +245,11 @@ class GuestTest : public ::testing::Test {
   static wasm::InstancePre& pre() {
     static const auto pre = [] {
       wasm::Linker linker(engine());
-      const auto added =
-          add_to_linker(linker, [](wasm::HostState& host) -> Wasi& { return static_cast<Host&>(host).wasi; });
+      const auto added = add_to_linker(
+          linker, [](wasm::HostState& host) -> Wasi& { return static_cast<Host&>(host).wasi; });
       EXPECT_TRUE(added.ok()) << added.error().message;
-      const auto module = wasm::Module::compile(engine(), wasm::wat_to_wasm(guest_wat()).value()).value();
+      const auto module =
+          wasm::Module::compile(engine(), wasm::wat_to_wasm(guest_wat()).value()).value();
       return wasm::InstancePre::create(engine(), linker, module, {}, nullptr).value();
     }();
     return *pre;

@@ -25,20 +25,23 @@ constexpr std::uint64_t kInside = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
 // Deeper folders are not looked into. A tree has fewer levels.
 constexpr std::ptrdiff_t kDepthMax = 512;
 
-int openat2(int folder, const std::string& path, int flags, std::uint64_t resolve, mode_t mode = 0) {
+int openat2(int folder, const std::string& path, int flags, std::uint64_t resolve,
+            mode_t mode = 0) {
   open_how how = {};
   how.flags = static_cast<std::uint64_t>(static_cast<unsigned>(flags) | O_CLOEXEC);
   how.mode = mode;
   how.resolve = resolve;
-  // EAGAIN: something was renamed meanwhile. Somebody who renames without end does not hold us for ever.
+  // EAGAIN: something was renamed meanwhile. Somebody who renames without end does not hold us for
+  // ever.
   for (int attempt = 0;; ++attempt) {
-    const auto fd = static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how));
+    const auto fd =
+        static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how));
     if (fd >= 0 || (errno != EAGAIN && errno != EINTR) || attempt == 1000) return fd;
   }
 }
 
-/// The kernel is too old, or a filter forbids the call. EPERM may also be about the file: then the other way fails
-/// too.
+/// The kernel is too old, or a filter forbids the call. EPERM may also be about the file: then the
+/// other way fails too.
 bool lacks_openat2(int error) { return error == ENOSYS || error == EPERM; }
 
 UniqueFd open_by_components(int folder, std::string_view path, int flags, mode_t mode = 0) {
@@ -47,7 +50,8 @@ UniqueFd open_by_components(int folder, std::string_view path, int flags, mode_t
     const std::string name(path.substr(0, path.find('/')));
     path.remove_prefix(std::min(name.size() + 1, path.size()));
     const int step = path.empty() ? flags : O_PATH | O_DIRECTORY;
-    UniqueFd next(::openat(at ? at.get() : folder, name.c_str(), step | O_NOFOLLOW | O_CLOEXEC, mode));
+    UniqueFd next(
+        ::openat(at ? at.get() : folder, name.c_str(), step | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!next || path.empty()) return next;
     at = std::move(next);
   }
@@ -102,7 +106,9 @@ Result<Container> read_to_end(int fd, std::size_t bytes_max, const std::string& 
   return bytes;
 }
 
-std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
 
 }  // namespace
 
@@ -153,7 +159,8 @@ Result<HostEntries> scan_host_folder(int folder) {
     const UniqueFd fd = open_beneath(folder, path, O_RDONLY | O_DIRECTORY);
     if (!fd) {
       // Not ours to read, or gone or replaced meanwhile.
-      const bool fine = errno == EACCES || errno == EPERM || errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+      const bool fine = errno == EACCES || errno == EPERM || errno == ENOENT || errno == ENOTDIR ||
+                        errno == ELOOP;
       if (!fine || path.empty()) return errno_error(errno, "open folder " + shown(path));
       entries.at(path).opaque = true;
       continue;
@@ -166,8 +173,9 @@ Result<HostEntries> scan_host_folder(int folder) {
         return errno_error(errno, "stat " + shown(path + "/" + name));
       }
       if (entries.size() == kHostEntriesMax) {
-        return Error{ErrorCode::kLimitExceeded,
-                     fmt::format("the folder holds more than {} files and folders", kHostEntriesMax), 0};
+        return Error{
+            ErrorCode::kLimitExceeded,
+            fmt::format("the folder holds more than {} files and folders", kHostEntriesMax), 0};
       }
       const std::string below = path.empty() ? name : path + "/" + name;
       if (entry.is_directory()) {
@@ -246,13 +254,15 @@ Result<std::string> read_file_beneath(const std::filesystem::path& folder, const
   for (const int flags : {O_PATH, O_RDONLY | O_NONBLOCK | O_NOCTTY}) {
     const UniqueFd fd = open_following_beneath(at.get(), name, flags);
     if (!fd && errno == EXDEV) {
-      return Error{ErrorCode::kInvalidArgument, path + " is a link that leads out of its folder", 0};
+      return Error{ErrorCode::kInvalidArgument, path + " is a link that leads out of its folder",
+                   0};
     }
     if (!fd) return errno_error(errno, "cannot open " + path);
     HostEntry entry;
     if (::fstat(fd.get(), &entry.status) != 0) return errno_error(errno, "stat " + path);
     if (!entry.is_file()) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("{} is {}, not a file", path, kind_of(entry)), 0};
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{} is {}, not a file", path, kind_of(entry)), 0};
     }
     if ((flags & O_PATH) == 0) return read_open_text(fd.get(), bytes_max, path);
   }

@@ -13,8 +13,8 @@ namespace sw::wasi {
 
 Result<void> write_content(int fd, BytesView content, const std::string& path);
 
-/// Gives `to` the owner, group, permissions (no set-user-ID, set-group-ID or sticky bit), access control list and
-/// user attributes of `from`. Errors: kPermission when it may not.
+/// Gives `to` the owner, group, permissions (no set-user-ID, set-group-ID or sticky bit), access
+/// control list and user attributes of `from`. Errors: kPermission when it may not.
 Result<void> keep_attributes(int from, int to, const std::string& path);
 
 /// Waits until a file or folder is on the disk.

@@ -26,7 +26,8 @@ namespace {
 constexpr std::size_t kNamedMax = 20;
 
 std::uint64_t nanoseconds(const timespec& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 Error limit(std::string message) { return Error{ErrorCode::kLimitExceeded, std::move(message), 0}; }
@@ -34,9 +35,11 @@ Error limit(std::string message) { return Error{ErrorCode::kLimitExceeded, std::
 /// For one message, however many there are.
 std::string listed(const std::vector<std::string>& things) {
   const std::size_t named = std::min(things.size(), kNamedMax);
-  const std::string rest = things.size() > named ? fmt::format("; and {} more", things.size() - named) : "";
-  return fmt::format("{}{}", fmt::join(things.begin(), things.begin() + static_cast<std::ptrdiff_t>(named), "; "),
-                     rest);
+  const std::string rest =
+      things.size() > named ? fmt::format("; and {} more", things.size() - named) : "";
+  return fmt::format(
+      "{}{}", fmt::join(things.begin(), things.begin() + static_cast<std::ptrdiff_t>(named), "; "),
+      rest);
 }
 
 Result<UniqueFd> open_folder(const std::filesystem::path& host) {
@@ -126,13 +129,17 @@ class Loader {
 Error Loader::refused(Errno error, const std::string& path) const {
   const TreeLimits& limits = tree_.limits();
   switch (error) {
-    case Errno::kFbig: return limit(fmt::format("{} has more than {} bytes", shown(path), limits.file_bytes_max));
+    case Errno::kFbig:
+      return limit(fmt::format("{} has more than {} bytes", shown(path), limits.file_bytes_max));
     case Errno::kNospc:
-      return limit(fmt::format("there are more than {} bytes, or {} files and folders: {} does not fit",
-                               limits.tree_bytes_max, limits.entries_max, shown(path)));
+      return limit(
+          fmt::format("there are more than {} bytes, or {} files and folders: {} does not fit",
+                      limits.tree_bytes_max, limits.entries_max, shown(path)));
     case Errno::kNametoolong:
       return limit(fmt::format("{} lies in more than {} folders", shown(path), limits.depth_max));
-    default: return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", shown(path), errno_text(error)), 0};
+    default:
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{}: {}", shown(path), errno_text(error)), 0};
   }
 }
 
@@ -161,7 +168,8 @@ Result<bool> Loader::load_file(const std::string& path, HostEntry& entry, Node& 
   const std::uint64_t room = tree_.limits().tree_bytes_max - tree_.usage().bytes;
   if (size > tree_.limits().file_bytes_max) return refused(Errno::kFbig, path);
   if (size > room) return refused(Errno::kNospc, path);
-  SW_TRY(Bytes bytes, read_open_file(fd.get(), std::min(tree_.limits().file_bytes_max, room), shown(path)));
+  SW_TRY(Bytes bytes,
+         read_open_file(fd.get(), std::min(tree_.limits().file_bytes_max, room), shown(path)));
   const auto made = tree_.create(to, name_of(path), FileType::kRegularFile, now_ns_);
   if (!made.ok()) return refused(made.error(), path);
   const Errno set = tree_.set_content(**made, SharedBytes::own(std::move(bytes)), now_ns_);
@@ -177,8 +185,8 @@ Result<bool> Loader::load_link(const std::string& path, const HostEntry& entry, 
   return true;
 }
 
-/// While a write-back is under way, nobody can tell its files from what one that was killed has left: then none is
-/// named.
+/// While a write-back is under way, nobody can tell its files from what one that was killed has
+/// left: then none is named.
 void Loader::add_leftovers(std::vector<std::string>& paths) const {
   const auto lock = FolderLock::try_to_share(folder_);
   if (!lock) return;
@@ -191,8 +199,8 @@ void Loader::add_leftovers(std::vector<std::string>& paths) const {
 
 }  // namespace
 
-Result<std::vector<std::string>> copy_host_folder(const std::filesystem::path& host, Tree& tree, Node& directory,
-                                                  std::uint64_t now_ns) {
+Result<std::vector<std::string>> copy_host_folder(const std::filesystem::path& host, Tree& tree,
+                                                  Node& directory, std::uint64_t now_ns) {
   SW_TRY(const UniqueFd folder, open_folder(host));
   SW_TRY(HostEntries entries, scan_host_folder(folder.get()));
   Loader loader(folder.get(), tree, directory, now_ns);
@@ -218,9 +226,11 @@ std::vector<Change> HostFolder::changes() const { return known_.changes_to(TreeS
 /// What is on the host now is what later changes are told from.
 void HostFolder::look_again(const std::vector<Change>& changes) {
   for (const Change& change : changes) {
-    const UniqueFd folder = open_beneath(folder_.get(), parent_path(change.path), O_PATH | O_DIRECTORY);
+    const UniqueFd folder =
+        open_beneath(folder_.get(), parent_path(change.path), O_PATH | O_DIRECTORY);
     HostEntry entry;
-    if (folder && look_at(folder.get(), name_of(change.path), entry)) loaded_[change.path] = std::move(entry);
+    if (folder && look_at(folder.get(), name_of(change.path), entry))
+      loaded_[change.path] = std::move(entry);
     else loaded_.erase(change.path);
   }
 }
@@ -238,8 +248,9 @@ Result<HostFolder::WriteBack> HostFolder::write_back() {
     if (!writer.left().empty()) error.message += "; " + listed(writer.left());
     return error;
   }
-  WriteBack done{
-      .written = known_.changes_to(plan.after), .refused = std::move(plan.refused), .left = writer.left()};
+  WriteBack done{.written = known_.changes_to(plan.after),
+                 .refused = std::move(plan.refused),
+                 .left = writer.left()};
   look_again(done.written);
   known_ = std::move(plan.after);
   return done;

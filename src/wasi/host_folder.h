@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Between a folder of the host and a tree in memory: load it, see what a run changed, write that back.
-// Never follows a link on the host below the folder itself.
+// Between a folder of the host and a tree in memory: load it, see what a run changed, write that
+// back. Never follows a link on the host below the folder itself.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,12 +19,13 @@
 
 namespace sw::wasi {
 
-/// Copies files, folders, links and modification times below `host` into `directory`. Returns the paths it left
-/// out, ready to be shown: sockets, devices, what cannot be read, names that are not UTF-8, files that changed
-/// into something else meanwhile, and what a write-back that was killed has left, unless another one is under way.
+/// Copies files, folders, links and modification times below `host` into `directory`. Returns the
+/// paths it left out, ready to be shown: sockets, devices, what cannot be read, names that are not
+/// UTF-8, files that changed into something else meanwhile, and what a write-back that was killed
+/// has left, unless another one is under way.
 /// Errors: kLimitExceeded past the tree's limits.
-Result<std::vector<std::string>> copy_host_folder(const std::filesystem::path& host, Tree& tree, Node& directory,
-                                                  std::uint64_t now_ns);
+Result<std::vector<std::string>> copy_host_folder(const std::filesystem::path& host, Tree& tree,
+                                                  Node& directory, std::uint64_t now_ns);
 
 /// A host folder loaded into a tree, and what it looked like then.
 class HostFolder {
@@ -36,18 +37,21 @@ class HostFolder {
   /// What could not be loaded, ready to be shown; write_back leaves it alone.
   const std::vector<std::string>& skipped() const { return skipped_; }
 
-  /// What differs from the last load or write_back, by path. A file written to with the bytes it had is the same.
+  /// What differs from the last load or write_back, by path. A file written to with the bytes it
+  /// had is the same.
   std::vector<Change> changes() const;
 
   struct WriteBack {
     std::vector<Change> written;
     std::vector<std::string>
         refused;  ///< links that would lead out of the folder, with the reason, ready to be shown
-    std::vector<std::string> left;  ///< what could not be removed although nothing needs it, the same
+    /// What could not be removed although nothing needs it, the same
+    std::vector<std::string> left;
   };
-  /// Makes the host folder look like the tree, except for what is refused. Each file is replaced whole: a reader
-  /// sees the old content or the new. After an error the folder is as it was; the message names all that is in the
-  /// way. Errors: kConflict when the host differs, where something is to be changed, from what was loaded.
+  /// Makes the host folder look like the tree, except for what is refused. Each file is replaced
+  /// whole: a reader sees the old content or the new. After an error the folder is as it was; the
+  /// message names all that is in the way. Errors: kConflict when the host differs, where something
+  /// is to be changed, from what was loaded.
   Result<WriteBack> write_back();
 
  private:

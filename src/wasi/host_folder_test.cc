@@ -61,17 +61,21 @@ TEST_F(HostFolderTest, NeverReadsThroughALink) {
   EXPECT_EQ(read("/workspace/absolute"), "ENOENT");
   EXPECT_EQ(read("/workspace/up"), "ENOENT");
   EXPECT_EQ(read("/workspace/parent/secret"), "ENOENT");
-  EXPECT_THAT(names("/workspace/parent"), ElementsAre("workspace", "tmp", "dev"));  // the guest's own root
+  EXPECT_THAT(names("/workspace/parent"),
+              ElementsAre("workspace", "tmp", "dev"));  // the guest's own root
 }
 
 TEST_F(HostFolderTest, RefusesWhatPassesALimit) {
   put("f", "12345");
   EXPECT_TRUE(HostFolder::load(host(), {.file_bytes_max = 5}, 1).ok());
-  EXPECT_EQ(HostFolder::load(host(), {.file_bytes_max = 4}, 1).error().code, ErrorCode::kLimitExceeded);
+  EXPECT_EQ(HostFolder::load(host(), {.file_bytes_max = 4}, 1).error().code,
+            ErrorCode::kLimitExceeded);
   EXPECT_TRUE(HostFolder::load(host(), {.tree_bytes_max = 5}, 1).ok());
-  EXPECT_EQ(HostFolder::load(host(), {.tree_bytes_max = 4}, 1).error().code, ErrorCode::kLimitExceeded);
+  EXPECT_EQ(HostFolder::load(host(), {.tree_bytes_max = 4}, 1).error().code,
+            ErrorCode::kLimitExceeded);
   EXPECT_TRUE(HostFolder::load(host(), {.entries_max = 1}, 1).ok());
-  EXPECT_EQ(HostFolder::load(host(), {.entries_max = 0}, 1).error().code, ErrorCode::kLimitExceeded);
+  EXPECT_EQ(HostFolder::load(host(), {.entries_max = 0}, 1).error().code,
+            ErrorCode::kLimitExceeded);
   EXPECT_EQ(HostFolder::load(host() / "none", {}, 1).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(HostFolder::load(host() / "f", {}, 1).error().code, ErrorCode::kNotFound);
 }
@@ -87,10 +91,11 @@ TEST_F(HostFolderTest, TellsWhatChanged) {
   ASSERT_EQ(write("/workspace/rewritten", "x"), Errno::kSuccess);
   ASSERT_EQ(write("/workspace/changed", "y"), Errno::kSuccess);
   ASSERT_EQ(files().make_directory("/workspace/new"), Errno::kSuccess);
-  EXPECT_THAT(folder.changes(), ElementsAre(Change{Kind::kModified, FileType::kRegularFile, "changed"},
-                                            Change{Kind::kRemoved, FileType::kDirectory, "d"},
-                                            Change{Kind::kRemoved, FileType::kRegularFile, "d/gone"},
-                                            Change{Kind::kCreated, FileType::kDirectory, "new"}));
+  EXPECT_THAT(folder.changes(),
+              ElementsAre(Change{Kind::kModified, FileType::kRegularFile, "changed"},
+                          Change{Kind::kRemoved, FileType::kDirectory, "d"},
+                          Change{Kind::kRemoved, FileType::kRegularFile, "d/gone"},
+                          Change{Kind::kCreated, FileType::kDirectory, "new"}));
 }
 
 TEST_F(HostFolderTest, WritesBackExactlyTheChanges) {
@@ -171,8 +176,9 @@ TEST_F(HostFolderTest, NeverWritesThroughALinkThatWasPutThereMeanwhile) {
   const auto refused = folder.write_back();
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
-  EXPECT_EQ(refused.error().message,
-            "d/f has no folder on the host any more; target is a link on the host, which was not loaded");
+  EXPECT_EQ(
+      refused.error().message,
+      "d/f has no folder on the host any more; target is a link on the host, which was not loaded");
   EXPECT_FALSE(fs::exists(outside / "f"));
   fs::remove(host() / "d");
   fs::create_directory(host() / "d");

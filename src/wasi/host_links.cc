@@ -54,7 +54,8 @@ LinkModel::Place& LinkModel::place(const std::string& path) {
 }
 
 void LinkModel::put(const std::string& path, FileType type, const std::string& target) {
-  // Somebody may have removed the folder on the host meanwhile; then the change is refused elsewhere.
+  // Somebody may have removed the folder on the host meanwhile; then the change is refused
+  // elsewhere.
   if (find(parent_path(path)) == nullptr) return;
   Place& here = place(path);
   here.target = target;
@@ -109,13 +110,16 @@ class LinkModel::Walk {
     way_.danger = danger;
     way_.problem = problem;
   }
-  void stop_at_unknown(std::string_view problem) { stop(dangles_ ? Danger::kLatent : Danger::kUnknown, problem); }
+  void stop_at_unknown(std::string_view problem) {
+    stop(dangles_ ? Danger::kLatent : Danger::kUnknown, problem);
+  }
   void lead_out() { stop(dangles_ ? Danger::kLatent : Danger::kReal, "leads out of the folder"); }
 
   void follow(const Place& link) {
     if (link.opaque) stop_at_unknown("leads through a link that cannot be read");
     else if (link.target.empty() || link.target.front() == '/') lead_out();
-    else if (++way_.followed > kSymlinksFollowedMax) stop(Danger::kLatent, "leads through too many links");
+    else if (++way_.followed > kSymlinksFollowedMax)
+      stop(Danger::kLatent, "leads through too many links");
     if (way_.danger != Danger::kNone) return;
     std::string rest = link.target;
     if (next_ < rest_.size()) rest.append("/").append(rest_, next_);

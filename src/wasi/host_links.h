@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where links in a host folder lead: decided by following them in a model of the folder, as the kernel would,
-// since
+// Where links in a host folder lead: decided by following them in a model of the folder, as the
+// kernel would, since
 // ".." after a link goes up from where the link leads, not from where it stands.
 
 #include <cstddef>
@@ -44,8 +44,8 @@ class LinkModel {
     std::size_t followed = 0;            ///< links on the way, the first one included
     std::vector<std::string> looked_at;  ///< paths on the way, also of what is not there
   };
-  /// What is missing counts as a folder: it may become one. Takes steps from `steps_left`; when none are left, the
-  /// answer means nothing.
+  /// What is missing counts as a folder: it may become one. Takes steps from `steps_left`; when
+  /// none are left, the answer means nothing.
   Way follow(const std::string& link, std::size_t& steps_left) const;
 
  private:

@@ -126,7 +126,9 @@ class KernelModel : public ::testing::Test {
         seed_(std::random_device()()),
         random_(seed_) {}
 
-  std::size_t pick(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
+  std::size_t pick(std::size_t count) {
+    return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
+  }
 
   std::string name() { return std::string(1, static_cast<char>('a' + pick(4))); }
   std::string target() {
@@ -165,7 +167,8 @@ TEST_F(KernelModel, AgreesAboutRandomLinks) {
       std::size_t steps = kManySteps;
       const LinkModel::Way way = model.follow(link, steps);
       const bool leaves = kernel_leaves(folder.get(), link);
-      ASSERT_EQ(way.danger == Danger::kReal, leaves) << link << ", seed " << seed_ << ", round " << round;
+      ASSERT_EQ(way.danger == Danger::kReal, leaves)
+          << link << ", seed " << seed_ << ", round " << round;
       ++(leaves ? out : safe);
     }
   }

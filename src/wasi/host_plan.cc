@@ -19,7 +19,8 @@ constexpr std::size_t kStepsMax = 10'000'000;
 
 class Planner {
  public:
-  Planner(const TreeState& before, const TreeState& now, const HostEntries& loaded, const HostEntries& host)
+  Planner(const TreeState& before, const TreeState& now, const HostEntries& loaded,
+          const HostEntries& host)
       : before_(before), loaded_(loaded), host_(host) {
     plan_.after = now;
   }
@@ -30,7 +31,8 @@ class Planner {
     find_changes();
     order_links();
     std::erase_if(plan_.removed,
-                  [this](const std::string& path) { return !host_.contains(path); });  // gone already
+                  // gone already
+                  [this](const std::string& path) { return !host_.contains(path); });
     for (const std::string& path : plan_.removed) check(path);
     for (const std::string& path : plan_.placed) check(path);
     for (const std::string& path : plan_.links) {
@@ -102,7 +104,8 @@ Result<void> Planner::refuse_links() {
     find_changes();
     const Refusals refusals = unsafe_links(old);
     if (steps_left_ == 0) {
-      return Error{ErrorCode::kLimitExceeded, "there are too many links to find out where each leads", 0};
+      return Error{ErrorCode::kLimitExceeded,
+                   "there are too many links to find out where each leads", 0};
     }
     if (refusals.empty()) return {};
     for (const auto& [path, reason] : refusals) refuse(path, reason);
@@ -136,7 +139,8 @@ Planner::Refusals Planner::unsafe_links(const LinkModel& old) {
   return refusals;
 }
 
-/// Refuses what makes a link unsafe that is not changed itself: the changed links on its way, or else all changes.
+/// Refuses what makes a link unsafe that is not changed itself: the changed links on its way, or
+/// else all changes.
 void Planner::blame(const std::string& link, const LinkModel::Way& way, Refusals& refusals) {
   const std::string reason = fmt::format("with it the link {} {}", shown(link), way.problem);
   bool found = false;
@@ -147,7 +151,8 @@ void Planner::blame(const std::string& link, const LinkModel::Way& way, Refusals
   }
   if (found) return;
   for (const std::string& path : way.looked_at) {
-    if (changed_.contains(path) && !changed_.contains(parent_path(path))) refusals.emplace(path, reason);
+    if (changed_.contains(path) && !changed_.contains(parent_path(path)))
+      refusals.emplace(path, reason);
   }
 }
 
@@ -155,8 +160,9 @@ void Planner::blame(const std::string& link, const LinkModel::Way& way, Refusals
 void Planner::refuse(const std::string& path, const std::string& reason) {
   const auto refused = after().find(path);
   const bool link = refused != after().end() && refused->second.type == FileType::kSymbolicLink;
-  plan_.refused.push_back(link ? fmt::format("{} -> {}: {}", shown(path), shown(refused->second.target), reason)
-                               : fmt::format("{}: {}", shown(path), reason));
+  plan_.refused.push_back(
+      link ? fmt::format("{} -> {}: {}", shown(path), shown(refused->second.target), reason)
+           : fmt::format("{}: {}", shown(path), reason));
   const auto [begin, end] = below(after(), path);
   after().erase(begin, end);
   after().erase(path);
@@ -172,8 +178,9 @@ void Planner::order_links() {
   for (const std::string& path : changed_) {
     if (is_link(path)) plan_.links.push_back(path);
   }
-  std::stable_sort(plan_.links.begin(), plan_.links.end(),
-                   [this](const std::string& a, const std::string& b) { return followed_[a] < followed_[b]; });
+  std::stable_sort(
+      plan_.links.begin(), plan_.links.end(),
+      [this](const std::string& a, const std::string& b) { return followed_[a] < followed_[b]; });
 }
 
 /// Is the host, where `path` is to be changed, as it was when it was loaded?
@@ -201,7 +208,8 @@ void Planner::check_replaced(const std::string& path, const HostEntry& there) {
   }
   const auto fresh = after().find(path);
   const bool is_written = fresh != after().end() && fresh->second.type == FileType::kRegularFile;
-  if (is_written && there.is_file() && (there.status.st_mode & S_IWUSR) == 0) conflict(path, "is read-only");
+  if (is_written && there.is_file() && (there.status.st_mode & S_IWUSR) == 0)
+    conflict(path, "is read-only");
   if (there.is_directory()) check_below(path);
 }
 
@@ -211,7 +219,8 @@ void Planner::check_below(const std::string& path) {
   for (auto entry = begin; entry != end; ++entry) {
     const auto old = loaded_.find(entry->first);
     if (!before_.entries().contains(entry->first)) {
-      conflict(entry->first, fmt::format("is {} on the host, which was not loaded", kind_of(entry->second)));
+      conflict(entry->first,
+               fmt::format("is {} on the host, which was not loaded", kind_of(entry->second)));
     } else if (old == loaded_.end() || !same_entry(old->second, entry->second)) {
       conflict(entry->first, "was changed on the host meanwhile");
     }
@@ -220,8 +229,8 @@ void Planner::check_below(const std::string& path) {
 
 }  // namespace
 
-Result<HostPlan> plan_write_back(const TreeState& before, const TreeState& now, const HostEntries& loaded,
-                                 const HostEntries& host) {
+Result<HostPlan> plan_write_back(const TreeState& before, const TreeState& now,
+                                 const HostEntries& loaded, const HostEntries& host) {
   return Planner(before, now, loaded, host).run();
 }
 

@@ -82,7 +82,8 @@ TEST_F(PlanTest, RefusesToMakeAnOldLinkThatWasNotLoadedLeadOut) {
   remove("d");
   folder("e");
   link("d", ".");
-  EXPECT_THAT(refused(loaded), ElementsAre("d -> .: with it the link \"\\xff\" leads out of the folder"));
+  EXPECT_THAT(refused(loaded),
+              ElementsAre("d -> .: with it the link \"\\xff\" leads out of the folder"));
 }
 
 TEST_F(PlanTest, RefusesAFolderInPlaceOfALinkIfAnOldLinkWouldLeadOut) {
@@ -188,7 +189,8 @@ TEST_F(PlanTest, DoesNotOverwriteWhatSomebodyElseChanged) {
   remove("d");
   expect_nothing_written(
       loaded,
-      "d/f was changed on the host meanwhile; edited was changed on the host meanwhile; removed was "
+      "d/f was changed on the host meanwhile; edited was changed on the host meanwhile; removed "
+      "was "
       "removed on the host meanwhile; replaced was changed on the host meanwhile");
 }
 
@@ -198,7 +200,8 @@ TEST_F(PlanTest, LoadsNothingThatAKilledWriteBackLeft) {
   EXPECT_THAT(loaded.skipped(), ElementsAre(".sandbox-workers-1-2.tmp"));
   EXPECT_THAT(names("/workspace"), IsEmpty());
   file(".sandbox-workers-3-4.tmp");
-  EXPECT_THAT(refused(loaded), ElementsAre(HasSubstr(".sandbox-workers-3-4.tmp: the name is kept for")));
+  EXPECT_THAT(refused(loaded),
+              ElementsAre(HasSubstr(".sandbox-workers-3-4.tmp: the name is kept for")));
   EXPECT_FALSE(exists(".sandbox-workers-3-4.tmp"));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Write-back against a real folder that somebody else changes at the same time. SW_WRITE_BACK_ROUNDS=10000 for a
-// long run, SW_WRITE_BACK_SEED to repeat one.
+// Write-back against a real folder that somebody else changes at the same time.
+// SW_WRITE_BACK_ROUNDS=10000 for a long run, SW_WRITE_BACK_SEED to repeat one.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -38,7 +38,9 @@ unsigned from_environment(const char* name, unsigned otherwise) {
 class Dice {
  public:
   explicit Dice(unsigned seed) : random_(seed) {}
-  std::size_t pick(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
+  std::size_t pick(std::size_t count) {
+    return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_);
+  }
   bool one_in(std::size_t count) { return pick(count) == 0; }
 
   std::string name() { return std::string(1, static_cast<char>('a' + pick(4))); }
@@ -50,7 +52,8 @@ class Dice {
   /// Half of them lead up; some lead out.
   std::string target() {
     std::string target = one_in(20) ? "/" : "";
-    for (std::size_t parts = 1 + pick(5); parts > 0; --parts) target += (one_in(3) ? ".." : name()) + "/";
+    for (std::size_t parts = 1 + pick(5); parts > 0; --parts)
+      target += (one_in(3) ? ".." : name()) + "/";
     return target + (one_in(2) ? "." : name());
   }
   /// Tells whose it is, and whether it is whole.
@@ -71,7 +74,9 @@ class Neighbour {
     kWild,
   };
   Neighbour(const fs::path& folder, unsigned seed, Kind kind)
-      : folder_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), dice_(seed), kind_(kind) {}
+      : folder_(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
+        dice_(seed),
+        kind_(kind) {}
 
   void run() {
     for (int i = 0; i < kStepsBeside; ++i) step();
@@ -95,8 +100,8 @@ class Neighbour {
 
  private:
   void write(int parent, const std::string& name) {
-    const UniqueFd fd(
-        ::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+    const UniqueFd fd(::openat(parent, name.c_str(),
+                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
     const std::string text = dice_.content("other");
     if (!fd || ::ftruncate(fd.get(), 0) != 0) return;
     (void)!::pwrite(fd.get(), text.data(), text.size(), 0);
@@ -107,7 +112,9 @@ class Neighbour {
   }
   static void remove_file(int parent, const std::string& name) {
     struct stat status = {};
-    if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) return;
+    if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(status.st_mode))
+      return;
     ::unlinkat(parent, name.c_str(), 0);
   }
 
@@ -139,7 +146,8 @@ class Round {
     return std::move(wrong_);
   }
 
-  static std::size_t written;  // over all rounds: the test must not pass because nothing is ever written
+  // over all rounds: the test must not pass because nothing is ever written
+  static std::size_t written;
   static std::size_t conflicts;
   static std::size_t refusals;
 
@@ -155,7 +163,8 @@ class Round {
   void check_files(const Listing& before, const Listing& after, Neighbour::Kind kind);
   void check_temporaries(const Listing& after, const Done& done);
   void check_links(const std::map<std::string, std::string>& led_out, const Done& done);
-  void check_all_or_nothing(HostFolder& loaded, const Listing& before, const Listing& after, const Done& done);
+  void check_all_or_nothing(HostFolder& loaded, const Listing& before, const Listing& after,
+                            const Done& done);
   void wrong(const std::string& what) { wrong_ += what + "\n"; }
 
   fs::path parent_;
@@ -170,8 +179,10 @@ std::size_t Round::conflicts = 0;
 std::size_t Round::refusals = 0;
 
 void Round::make_folders() {
-  for (const char* name : {"folder", "outside", "outside/a", "a"}) fs::create_directory(parent_ / name);
-  for (const char* name : {"secret", "outside/b", "a/b"}) std::ofstream(parent_ / name) << "outside";
+  for (const char* name : {"folder", "outside", "outside/a", "a"})
+    fs::create_directory(parent_ / name);
+  for (const char* name : {"secret", "outside/b", "a/b"})
+    std::ofstream(parent_ / name) << "outside";
   for (int i = 0; i < 14; ++i) {
     const fs::path path = folder_ / dice_.path();
     std::error_code taken;
@@ -186,7 +197,8 @@ void Round::make_folders() {
     else if (what < 7) std::ofstream(path) << dice_.content("old");
     else if (what < 9) fs::create_symlink(dice_.target(), path, taken);
     else if (dice_.one_in(4)) ::mkfifo(path.c_str(), 0600);
-    if (what >= 4 && what < 7 && dice_.one_in(4)) ::chmod(path.c_str(), dice_.one_in(3) ? 0444 : 06755);
+    if (what >= 4 && what < 7 && dice_.one_in(4))
+      ::chmod(path.c_str(), dice_.one_in(3) ? 0444 : 06755);
   }
 }
 
@@ -201,7 +213,9 @@ void Round::change_tree(HostFolder& loaded) {
       case 1: (void)files.remove_all(path()); break;
       case 2: (void)files.rename(path(), path()); break;
       case 3: (void)files.symlink(dice_.target(), path()); break;
-      default: (void)files.write_file(path(), as_bytes(dice_.content("new")), WriteMode::kReplace); break;
+      default:
+        (void)files.write_file(path(), as_bytes(dice_.content("new")), WriteMode::kReplace);
+        break;
     }
   }
 }
@@ -236,21 +250,25 @@ std::map<std::string, std::string> Round::links_that_lead_out() {
   return found;
 }
 
-bool is_outside(const std::string& path) { return path != "folder" && !path.starts_with("folder/"); }
+bool is_outside(const std::string& path) {
+  return path != "folder" && !path.starts_with("folder/");
+}
 
 void Round::check_outside(const Listing& before, const Listing& after) {
   for (const auto& [path, line] : before) {
     if (!is_outside(path)) continue;
     const auto now = after.find(path);
-    if (now == after.end() || now->second != line) wrong("outside the folder, this changed: " + path);
+    if (now == after.end() || now->second != line)
+      wrong("outside the folder, this changed: " + path);
   }
   for (const auto& [path, line] : after) {
-    if (is_outside(path) && !before.contains(path)) wrong("outside the folder, this was made: " + path);
+    if (is_outside(path) && !before.contains(path))
+      wrong("outside the folder, this was made: " + path);
   }
 }
 
-/// Each file is whole, and none that is new has a special bit. What somebody else truncates and writes in two
-/// steps may be seen, but not at the end.
+/// Each file is whole, and none that is new has a special bit. What somebody else truncates and
+/// writes in two steps may be seen, but not at the end.
 void Round::check_files(const Listing& before, const Listing& after, Neighbour::Kind kind) {
   static const std::regex kWhole("(old|new|other):(.)\\2*;|(old|new|other):;");
   for (const auto& [path, line] : after) {
@@ -274,7 +292,8 @@ void Round::check_temporaries(const Listing& after, const Done& done) {
   if (done.ok()) named = fmt::format("{}", fmt::join(done->left, ";"));
   for (const auto& [path, line] : after) {
     const std::string name = name_of(path);
-    if (is_temporary_name(name) && named.find(name) == std::string::npos) wrong("left and not named: " + path);
+    if (is_temporary_name(name) && named.find(name) == std::string::npos)
+      wrong("left and not named: " + path);
   }
 }
 
@@ -282,22 +301,26 @@ void Round::check_links(const std::map<std::string, std::string>& led_out, const
   for (const auto& [path, target] : links_that_lead_out()) {
     const auto old = led_out.find(path);
     if (old != led_out.end() && old->second == target) continue;
-    wrong(fmt::format("{} -> {} leads out ({})", path, target, done.ok() ? "written" : done.error().message));
+    wrong(fmt::format("{} -> {} leads out ({})", path, target,
+                      done.ok() ? "written" : done.error().message));
   }
 }
 
-/// Nobody else was there: the folder is as it was, or as the tree is, except for what was refused by name.
+/// Nobody else was there: the folder is as it was, or as the tree is, except for what was refused
+/// by name.
 void Round::check_all_or_nothing(HostFolder& loaded, const Listing& before, const Listing& after,
                                  const Done& done) {
   if (!done.ok()) {
-    if (before != after) wrong("not as before, although nothing was to be written: " + done.error().message);
+    if (before != after)
+      wrong("not as before, although nothing was to be written: " + done.error().message);
     return;
   }
   for (const Change& change : loaded.changes()) {
-    const bool named = std::any_of(done->refused.begin(), done->refused.end(), [&](const std::string& reason) {
-      const std::string path = reason.substr(0, reason.find_first_of(" :"));
-      return change.path == path || change.path.starts_with(path + "/");
-    });
+    const bool named =
+        std::any_of(done->refused.begin(), done->refused.end(), [&](const std::string& reason) {
+          const std::string path = reason.substr(0, reason.find_first_of(" :"));
+          return change.path == path || change.path.starts_with(path + "/");
+        });
     if (!named) wrong("not written and not named: " + change.path);
   }
   HostFolder again = HostFolder::load(folder_, {}, 1).value();
@@ -313,13 +336,16 @@ std::string run_rounds(const fs::path& parent, unsigned seed) {
     const fs::path place = parent / std::to_string(i);
     fs::create_directory(place);
     std::string wrong = Round(place, seed + 2 * i).run();
-    if (!wrong.empty()) return fmt::format("{}SW_WRITE_BACK_SEED={} SW_WRITE_BACK_ROUNDS=1", wrong, seed + 2 * i);
+    if (!wrong.empty())
+      return fmt::format("{}SW_WRITE_BACK_SEED={} SW_WRITE_BACK_ROUNDS=1", wrong, seed + 2 * i);
     fs::remove_all(place);
   }
   if (rounds < kRounds) return "";
-  const bool lively = Round::written > 0 && Round::conflicts > 0 && (Round::refusals > 0 || rounds < 10 * kRounds);
+  const bool lively =
+      Round::written > 0 && Round::conflicts > 0 && (Round::refusals > 0 || rounds < 10 * kRounds);
   return lively ? ""
-                : fmt::format("too little happened: {} {} {}", Round::written, Round::conflicts, Round::refusals);
+                : fmt::format("too little happened: {} {} {}", Round::written, Round::conflicts,
+                              Round::refusals);
 }
 
 class RandomWriteBack : public ::testing::Test {

@@ -32,7 +32,8 @@ namespace sw::wasi {
 class HostFolderFixture : public FileSystemTest {
  protected:
   HostFolderFixture()
-      : parent_(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-folder-").value()) {
+      : parent_(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-folder-")
+                    .value()) {
     std::filesystem::create_directory(host());
   }
 
@@ -60,12 +61,12 @@ inline std::map<std::string, std::string> listing(const std::filesystem::path& f
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     struct stat status = {};
     if (::lstat(entry.path().c_str(), &status) != 0) continue;
-    std::string line =
-        std::to_string(status.st_mode) + " " + std::to_string(status.st_uid) + ":" + std::to_string(status.st_gid);
+    std::string line = std::to_string(status.st_mode) + " " + std::to_string(status.st_uid) + ":" +
+                       std::to_string(status.st_gid);
     if (S_ISLNK(status.st_mode)) line += " -> " + fs::read_symlink(entry.path()).native();
     if (S_ISREG(status.st_mode)) {
-      line += " " + std::to_string(status.st_ino) + " " + std::to_string(status.st_mtim.tv_nsec) + " " +
-              read_text_file(entry.path()).value();
+      line += " " + std::to_string(status.st_ino) + " " + std::to_string(status.st_mtim.tv_nsec) +
+              " " + read_text_file(entry.path()).value();
     }
     lines[entry.path().lexically_relative(folder)] = line;
   }
@@ -78,11 +79,15 @@ class WriteBackFixture : public HostFolderFixture {
   void folder(const std::string& path) {
     EXPECT_EQ(files().make_directories("/workspace/" + path), Errno::kSuccess);
   }
-  void file(const std::string& path) { EXPECT_EQ(write("/workspace/" + path, "new"), Errno::kSuccess); }
+  void file(const std::string& path) {
+    EXPECT_EQ(write("/workspace/" + path, "new"), Errno::kSuccess);
+  }
   void link(const std::string& path, const std::string& target) {
     EXPECT_EQ(files().symlink(target, "/workspace/" + path), Errno::kSuccess);
   }
-  void remove(const std::string& path) { EXPECT_EQ(files().remove_all("/workspace/" + path), Errno::kSuccess); }
+  void remove(const std::string& path) {
+    EXPECT_EQ(files().remove_all("/workspace/" + path), Errno::kSuccess);
+  }
   void move(const std::string& from, const std::string& to) {
     EXPECT_EQ(files().rename("/workspace/" + from, "/workspace/" + to), Errno::kSuccess);
   }
@@ -116,8 +121,8 @@ class WriteBackFixture : public HostFolderFixture {
   }
 };
 
-/// Runs `work` in a process of its own, which may give up what it likes. Returns what `work` returns: what is
-/// wrong.
+/// Runs `work` in a process of its own, which may give up what it likes. Returns what `work`
+/// returns: what is wrong.
 inline std::string in_child(const std::function<std::string()>& work) {
   int ends[2] = {};
   if (::pipe(ends) != 0) return "pipe";
@@ -135,7 +140,8 @@ inline std::string in_child(const std::function<std::string()>& work) {
   }
   ::close(ends[0]);
   int status = 0;
-  if (child < 0 || ::waitpid(child, &status, 0) != child || status != 0) wrong += " (the child did not end well)";
+  if (child < 0 || ::waitpid(child, &status, 0) != child || status != 0)
+    wrong += " (the child did not end well)";
   return wrong;
 }
 

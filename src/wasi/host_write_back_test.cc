@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What write-back promises: nothing leads out, nothing of the host's is lost, and all or nothing is written.
+// What write-back promises: nothing leads out, nothing of the host's is lost, and all or nothing is
+// written.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -33,7 +34,8 @@ using WriteBackTest = WriteBackFixture;
 TEST_F(WriteBackTest, KeepsPermissionsAndOwnerButNoSpecialBits) {
   put("f", "old");
   const bool root = ::geteuid() == 0;
-  ASSERT_EQ(::chown((host() / "f").c_str(), root ? 12345 : ::getuid(), root ? 54321 : ::getgid()), 0);
+  ASSERT_EQ(::chown((host() / "f").c_str(), root ? 12345 : ::getuid(), root ? 54321 : ::getgid()),
+            0);
   ASSERT_EQ(::chmod((host() / "f").c_str(), 07751), 0);
   ASSERT_EQ(::chmod(host().c_str(), 02755), 0);
   const struct stat before = status("f");
@@ -50,7 +52,8 @@ TEST_F(WriteBackTest, KeepsPermissionsAndOwnerButNoSpecialBits) {
 
 TEST_F(WriteBackTest, KeepsUserAttributes) {
   put("f", "old");
-  if (::setxattr((host() / "f").c_str(), "user.origin", "here", 4, 0) != 0) GTEST_SKIP() << "no attributes here";
+  if (::setxattr((host() / "f").c_str(), "user.origin", "here", 4, 0) != 0)
+    GTEST_SKIP() << "no attributes here";
   HostFolder loaded = load();
   file("f");
   EXPECT_THAT(refused(loaded), IsEmpty());
@@ -97,7 +100,8 @@ TEST_F(WriteBackTest, ItsFilesAreNamedOnlyWhenItWasKilled) {
     std::signal(SIGXFSZ, [](int) { std::raise(SIGSTOP); });
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(1);
     HostFolder loaded = load();
-    if (write("/workspace/large", std::string(100'000, 'x')) == Errno::kSuccess) (void)loaded.write_back();
+    if (write("/workspace/large", std::string(100'000, 'x')) == Errno::kSuccess)
+      (void)loaded.write_back();
     ::_exit(0);
   }
   int ended = 0;
@@ -149,7 +153,8 @@ TEST_F(WriteBackTest, DoesWithoutTheNewerSystemCalls) {
     put("becomes_folder", "old");
     fs::create_symlink("d", host() / "becomes_file");
     EXPECT_EQ(in_child([&]() -> std::string {
-                if (!forbid_call(SYS_openat2, error) || !forbid_call(SYS_renameat2, EINVAL)) return "seccomp";
+                if (!forbid_call(SYS_openat2, error) || !forbid_call(SYS_renameat2, EINVAL))
+                  return "seccomp";
                 HostFolder loaded = load();
                 remove("becomes_folder");
                 folder("becomes_folder/x");
@@ -160,7 +165,8 @@ TEST_F(WriteBackTest, DoesWithoutTheNewerSystemCalls) {
                 link("l", "d/e/f");
                 link("out", "d/../..");
                 const auto done = loaded.write_back();
-                return done.ok() ? fmt::format("{}", fmt::join(done->refused, ",")) : done.error().message;
+                return done.ok() ? fmt::format("{}", fmt::join(done->refused, ","))
+                                 : done.error().message;
               }),
               leads_out("out", "d/../.."));
     EXPECT_EQ(get("becomes_folder/x/f"), "new");
@@ -180,7 +186,8 @@ TEST_F(WriteBackTest, WithoutTheNewerSystemCallsItFollowsNoLinkEither) {
   EXPECT_EQ(in_child([&]() -> std::string {
               if (!forbid_call(SYS_openat2, ENOSYS)) return "seccomp";
               const UniqueFd folder(::open(host().c_str(), O_PATH | O_DIRECTORY));
-              if (open_beneath(folder.get(), "d/f", O_WRONLY | O_CREAT, 0600)) return "it followed the link";
+              if (open_beneath(folder.get(), "d/f", O_WRONLY | O_CREAT, 0600))
+                return "it followed the link";
               const auto done = loaded.write_back();
               return done.ok() ? "it was written" : done.error().message;
             }),
@@ -194,10 +201,11 @@ TEST_F(WriteBackTest, RemovesFoldersThatAnOverlayDoesNotRename) {
   std::ofstream(parent_.path() / "lower/d/e/f") << "old";
   std::ofstream(parent_.path() / "lower/f") << "old";
   const auto at = [this](const char* name) { return (parent_.path() / name).native(); };
-  const std::string options =
-      fmt::format("lowerdir={},upperdir={},workdir={},redirect_dir=off", at("lower"), at("upper"), at("work"));
+  const std::string options = fmt::format("lowerdir={},upperdir={},workdir={},redirect_dir=off",
+                                          at("lower"), at("upper"), at("work"));
   const std::string wrong = in_child([&]() -> std::string {
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("overlay", host().c_str(), "overlay", 0, options.c_str()) != 0) {
       return "no overlay";
     }
@@ -235,7 +243,8 @@ TEST_F(WriteBackTest, AnOrdinaryUserLosesNothingEither) {
     return in_child([&]() -> std::string {
       if (!become_ordinary_user()) return "setresuid";
       HostFolder loaded = load();
-      if (loaded.skipped() != std::vector<std::string>{"closed", "secret"}) return "loaded too much";
+      if (loaded.skipped() != std::vector<std::string>{"closed", "secret"})
+        return "loaded too much";
       file("new");
       change();
       const auto done = loaded.write_back();
@@ -246,7 +255,8 @@ TEST_F(WriteBackTest, AnOrdinaryUserLosesNothingEither) {
             "keep the owner 0 and group 0 of theirs: Operation not permitted");
   EXPECT_EQ(write_back([&] { remove("fixed"); }), "replace or remove fixed: Permission denied");
   EXPECT_EQ(write_back([&] { file("fixed/inner/g"); }), "write fixed/inner/g: Permission denied");
-  EXPECT_EQ(write_back([&] { file("secret"); }), "secret is a file on the host, which was not loaded");
+  EXPECT_EQ(write_back([&] { file("secret"); }),
+            "secret is a file on the host, which was not loaded");
   EXPECT_EQ(listing(host()), before);
   EXPECT_EQ(write_back([&] {
               file("mine");
@@ -278,10 +288,12 @@ TEST_F(WriteBackTest, PathsMayBeLongerThanTheKernelTakesAtOnce) {
 TEST_F(WriteBackTest, SaysWhichLimitAFolderPasses) {
   put("sparse", "");
   fs::resize_file(host() / "sparse", std::uint64_t{1} << 40);
-  EXPECT_EQ(HostFolder::load(host(), {}, 1).error().message, "sparse has more than 268435456 bytes");
+  EXPECT_EQ(HostFolder::load(host(), {}, 1).error().message,
+            "sparse has more than 268435456 bytes");
   fs::remove(host() / "sparse");
   fs::create_directories(host() / "a/b/c/d");
-  EXPECT_EQ(HostFolder::load(host(), {.depth_max = 3}, 1).error().message, "a/b/c/d lies in more than 3 folders");
+  EXPECT_EQ(HostFolder::load(host(), {.depth_max = 3}, 1).error().message,
+            "a/b/c/d lies in more than 3 folders");
 }
 
 TEST_F(WriteBackTest, ReadsAProgramOnlyFromAFileInTheFolder) {

@@ -109,8 +109,8 @@ Result<void> HostWriter::stage() {
   return {};
 }
 
-/// May we take it from its folder, and what is below it from there? A missing permission is found before anything
-/// changes.
+/// May we take it from its folder, and what is below it from there? A missing permission is found
+/// before anything changes.
 Result<void> HostWriter::check_removable(const std::string& path) {
   const auto writable = [&](const std::string& folder) -> Result<void> {
     const UniqueFd fd = open_beneath(folder_, folder, kFolderFlags);
@@ -180,7 +180,8 @@ Result<void> HostWriter::fill_folder(int parent, const Step& step) {
   return {};
 }
 
-/// Only where it is to replace something: a link may lead elsewhere until all that it leads through is there.
+/// Only where it is to replace something: a link may lead elsewhere until all that it leads through
+/// is there.
 Result<void> HostWriter::stage_link(Step& step) {
   SW_TRY(const FolderFd folder, folder_of(step.path));
   SW_TRY(step.fresh, with_temporary_name(step.path, [&](const std::string& name) {
@@ -204,8 +205,10 @@ Result<void> HostWriter::carry_out(Step& step) {
   if (replaced(step.path) != nullptr) {
     SW_CHECK_OK(exchange(folder->get(), step));
   } else if (step.fresh.empty()) {
-    if (::symlinkat(planned(step.path)->target.c_str(), folder->get(), name_of(step.path).c_str()) != 0) {
-      return errno == EEXIST ? meanwhile(step.path) : errno_error(errno, "make link " + shown(step.path));
+    if (::symlinkat(planned(step.path)->target.c_str(), folder->get(),
+                    name_of(step.path).c_str()) != 0) {
+      return errno == EEXIST ? meanwhile(step.path)
+                             : errno_error(errno, "make link " + shown(step.path));
     }
   } else if (!rename_to_free(folder->get(), step.fresh, name_of(step.path))) {
     return errno == EEXIST ? meanwhile(step.path) : errno_error(errno, "write " + shown(step.path));
@@ -222,7 +225,8 @@ Result<void> HostWriter::move_away(int folder, Step& step) {
     crosses = !done && errno == EXDEV;
     return done;
   });
-  // Overlay file systems do not rename folders of their lower layers. One that only goes can wait where it is.
+  // Overlay file systems do not rename folders of their lower layers. One that only goes can wait
+  // where it is.
   const bool waits = crosses && replaced(step.path)->is_directory() && step.fresh.empty();
   if (!old.ok() && !waits) return std::move(old).error();
   step.old = waits ? name : *old;
@@ -239,7 +243,8 @@ Result<void> HostWriter::exchange(int folder, Step& step) {
   if (errno == ENOENT) return meanwhile(step.path);
   if (!lacks_flags(errno)) return errno_error(errno, "replace " + shown(step.path));
   SW_CHECK_OK(move_away(folder, step));
-  if (!rename_to_free(folder, step.fresh, name)) return errno_error(errno, "replace " + shown(step.path));
+  if (!rename_to_free(folder, step.fresh, name))
+    return errno_error(errno, "replace " + shown(step.path));
   step.fresh.clear();
   return {};
 }
@@ -247,7 +252,8 @@ Result<void> HostWriter::exchange(int folder, Step& step) {
 /// What went is what was to go. Somebody may have changed it after it was looked at.
 Result<void> HostWriter::check_old(int folder, const Step& step) {
   HostEntry old;
-  if (!look_at(folder, step.old, old) || !same_but_renamed(*replaced(step.path), old)) return meanwhile(step.path);
+  if (!look_at(folder, step.old, old) || !same_but_renamed(*replaced(step.path), old))
+    return meanwhile(step.path);
   if (!old.is_directory()) return {};
   const UniqueFd fd = open_beneath(folder, step.old, kFolderFlags);
   if (!fd) return errno_error(errno, "open " + shown(step.path));
@@ -263,8 +269,10 @@ Result<void> HostWriter::check_old(int folder, const Step& step) {
 Result<void> HostWriter::check_links() {
   for (const std::string& path : plan_.links) {
     if (!kernel_leaves(folder_, path)) continue;
-    return Error{ErrorCode::kConflict,
-                 shown(path) + " leads out of the folder, as something was changed on the host meanwhile", 0};
+    return Error{
+        ErrorCode::kConflict,
+        shown(path) + " leads out of the folder, as something was changed on the host meanwhile",
+        0};
   }
   return {};
 }
@@ -291,8 +299,9 @@ void HostWriter::undo(Step& step) {
     return;
   }
   if (done && placed) {
-    const auto taken = with_temporary_name(
-        step.path, [&](const std::string& temporary) { return rename_to_free(folder, name, temporary); });
+    const auto taken = with_temporary_name(step.path, [&](const std::string& temporary) {
+      return rename_to_free(folder, name, temporary);
+    });
     if (taken.ok()) step.fresh = *taken;
     done = taken.ok();
   }
@@ -308,7 +317,8 @@ void HostWriter::discard_fresh(const Step& step) {
   Contents contents;
   const auto [begin, end] = below(plan_.after.entries(), step.path);
   for (auto entry = begin; entry != end; ++entry) {
-    contents.emplace_back(entry->first.substr(step.path.size()), entry->second.type == FileType::kDirectory);
+    contents.emplace_back(entry->first.substr(step.path.size()),
+                          entry->second.type == FileType::kDirectory);
   }
   const auto folder = folder_of(step.path);
   const bool is_folder = planned(step.path)->type == FileType::kDirectory;
@@ -327,13 +337,17 @@ void HostWriter::discard_old(const Step& step) {
   const bool is_folder = replaced(step.path)->is_directory();
   if (folder.ok() && remove_listed(folder.value()->get(), step.old, is_folder, contents)) return;
   // Somebody put something into a folder that goes.
-  const bool back = step.old == name_of(step.path) ||
-                    (folder.ok() && rename_to_free(folder.value()->get(), step.old, name_of(step.path)));
-  left_.push_back(fmt::format("{} could not be removed{}", shown(step.path), back ? "" : ": it is " + step.old));
+  const bool back =
+      step.old == name_of(step.path) ||
+      (folder.ok() && rename_to_free(folder.value()->get(), step.old, name_of(step.path)));
+  left_.push_back(fmt::format("{} could not be removed{}", shown(step.path),
+                              back ? "" : ": it is " + step.old));
 }
 
-/// Removes `name`, and from below it what is listed, in the listing's reverse order. False if something is left.
-bool HostWriter::remove_listed(int folder, const std::string& name, bool is_folder, const Contents& contents) {
+/// Removes `name`, and from below it what is listed, in the listing's reverse order. False if
+/// something is left.
+bool HostWriter::remove_listed(int folder, const std::string& name, bool is_folder,
+                               const Contents& contents) {
   for (auto entry = contents.rbegin(); entry != contents.rend(); ++entry) {
     const std::string path = name + entry->first;
     const UniqueFd parent = open_beneath(folder, parent_path(path), kFolderFlags);

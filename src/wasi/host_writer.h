@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Carries out a plan on a host folder, whole or not at all as far as the file system allows. Everything new is
-// written and synced under a temporary name beside its place. Then each is exchanged with what is at its place,
-// and what went keeps a temporary name until all is done, so that a failure on the way is undone.
+// Carries out a plan on a host folder, whole or not at all as far as the file system allows.
+// Everything new is written and synced under a temporary name beside its place. Then each is
+// exchanged with what is at its place, and what went keeps a temporary name until all is done, so
+// that a failure on the way is undone.
 
 #include <map>
 #include <memory>
@@ -23,22 +24,26 @@ class HostWriter {
   HostWriter(int folder, const HostPlan& plan, const HostEntries& host)
       : folder_(folder), plan_(plan), host_(host) {}
 
-  /// After an error the folder is as it was. Errors: kConflict when somebody else changed what the plan changes.
+  /// After an error the folder is as it was. Errors: kConflict when somebody else changed what the
+  /// plan changes.
   Result<void> run();
 
-  /// What should be gone and could not be removed, with the reason; or after an error what could not be put back.
+  /// What should be gone and could not be removed, with the reason; or after an error what could
+  /// not be put back.
   const std::vector<std::string>& left() const { return left_; }
 
  private:
   enum class State : std::uint8_t { kWaiting, kMovedAway, kPlaced };
   struct Step {
     std::string path;
-    std::string fresh;  // the temporary name of what is to come; empty if nothing is, or it has none
-    std::string old;    // of what went; its own if it could not be moved away
+    // the temporary name of what is to come; empty if nothing is, or it has none
+    std::string fresh;
+    std::string old;  // of what went; its own if it could not be moved away
     State state = State::kWaiting;
   };
   using FolderFd = std::shared_ptr<const UniqueFd>;
-  using Contents = std::vector<std::pair<std::string, bool>>;  // paths below a folder; is it a folder?
+  // paths below a folder; is it a folder?
+  using Contents = std::vector<std::pair<std::string, bool>>;
 
   Result<void> stage();
   Result<void> check_removable(const std::string& path);
@@ -58,7 +63,8 @@ class HostWriter {
   void undo(Step& step);
   void discard_fresh(const Step& step);
   void discard_old(const Step& step);
-  static bool remove_listed(int folder, const std::string& name, bool is_folder, const Contents& contents);
+  static bool remove_listed(int folder, const std::string& name, bool is_folder,
+                            const Contents& contents);
 
   Result<FolderFd> folder_of(const std::string& path);
   template <class Make>

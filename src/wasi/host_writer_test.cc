@@ -31,10 +31,12 @@ class HostWriterTest : public WriteBackFixture {
     before_ = TreeState::of(*loaded_->tree());
   }
 
-  /// What is wrong with carrying out what the tree holds now, after `meanwhile`. The folder stays as that left it.
+  /// What is wrong with carrying out what the tree holds now, after `meanwhile`. The folder stays
+  /// as that left it.
   std::string carry_out(const std::function<void()>& meanwhile) {
     const HostEntries entries = scan_host_folder(folder_.get()).value();
-    const HostPlan plan = plan_write_back(before_, TreeState::of(*loaded_->tree()), entries, entries).value();
+    const HostPlan plan =
+        plan_write_back(before_, TreeState::of(*loaded_->tree()), entries, entries).value();
     EXPECT_THAT(plan.conflicts, IsEmpty());
     meanwhile();
     const auto with_change = listing(host());
@@ -75,7 +77,8 @@ TEST_F(HostWriterTest, PutsBackAFileThatWasToGoAndWasReplacedMeanwhile) {
 
 TEST_F(HostWriterTest, PutsBackAFolderIntoWhichSomethingWasPutMeanwhile) {
   remove("d");
-  EXPECT_EQ(carry_out([this] { put("d/e/late", "elsewhere"); }), "d/e/late was changed on the host meanwhile");
+  EXPECT_EQ(carry_out([this] { put("d/e/late", "elsewhere"); }),
+            "d/e/late was changed on the host meanwhile");
 }
 
 TEST_F(HostWriterTest, ReplacesNothingThatCameMeanwhile) {

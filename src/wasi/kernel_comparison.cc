@@ -56,7 +56,8 @@ KernelComparison::KernelComparison(fs::path folder, std::function<std::size_t(st
 
 /// Short, so that operations meet.
 std::string KernelComparison::path() {
-  static constexpr const char* kNames[] = {"a", "b", "c", "a", "b", "c", "a", "b", "c", ".", "..", "c"};
+  static constexpr const char* kNames[] = {"a", "b", "c", "a", "b",  "c",
+                                           "a", "b", "c", ".", "..", "c"};
   std::string path;
   for (std::size_t parts = 1 + pick_(3); parts > 0; --parts) {
     if (!path.empty()) path += pick_(10) == 9 ? "//" : "/";
@@ -67,19 +68,22 @@ std::string KernelComparison::path() {
 }
 
 std::string KernelComparison::target() {
-  static constexpr const char* kTargets[] = {"a",  "b/c",   "c/", "a/b",   "./b",       "none", "..", "../a",
-                                             "/b", "/../c", "/",  "../..", "a/../../b", "/a/",  ".",  "b/../c"};
+  static constexpr const char* kTargets[] = {"a",         "b/c",  "c/", "a/b",   "./b", "none",
+                                             "..",        "../a", "/b", "/../c", "/",   "../..",
+                                             "a/../../b", "/a/",  ".",  "b/../c"};
   return kTargets[pick_(std::size(kTargets))];
 }
 
-UniqueFd KernelComparison::open_on_host(const std::string& path, std::uint64_t flags, std::uint64_t mode) const {
+UniqueFd KernelComparison::open_on_host(const std::string& path, std::uint64_t flags,
+                                        std::uint64_t mode) const {
   open_how how = {};
   how.flags = flags | O_CLOEXEC;
   how.mode = mode;
   how.resolve = RESOLVE_IN_ROOT;
   // EAGAIN: somebody on this machine renamed a file while a ".." was looked up.
   for (;;) {
-    UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, host_.get(), path.c_str(), &how, sizeof how)));
+    UniqueFd fd(
+        static_cast<int>(::syscall(SYS_openat2, host_.get(), path.c_str(), &how, sizeof how)));
     if (fd || errno != EAGAIN) return fd;
   }
 }
@@ -94,7 +98,8 @@ KernelComparison::Split KernelComparison::split(const std::string& path) const {
   return split;
 }
 
-Errno KernelComparison::on_host(const std::string& path, const std::function<int(int, const char*)>& call) const {
+Errno KernelComparison::on_host(const std::string& path,
+                                const std::function<int(int, const char*)>& call) const {
   const Split at = split(path);
   return at.error != Errno::kSuccess ? at.error : answer_of(call(at.folder.get(), at.last.c_str()));
 }
@@ -106,7 +111,8 @@ void KernelComparison::differ(std::string_view what) {
 }
 
 void KernelComparison::same(std::string what, Errno ours, Errno hosts) {
-  if (ours != hosts) differ(fmt::format("{}: {} instead of {}", what, errno_name(ours), errno_name(hosts)));
+  if (ours != hosts)
+    differ(fmt::format("{}: {} instead of {}", what, errno_name(ours), errno_name(hosts)));
   log_.push_back(fmt::format("{}: {}", what, errno_name(hosts)));
 }
 
@@ -117,7 +123,8 @@ void KernelComparison::rename() {
   const Split to = split(two);
   Errno hosts = from.error != Errno::kSuccess ? from.error : to.error;
   if (hosts == Errno::kSuccess) {
-    hosts = answer_of(::renameat(from.folder.get(), from.last.c_str(), to.folder.get(), to.last.c_str()));
+    hosts = answer_of(
+        ::renameat(from.folder.get(), from.last.c_str(), to.folder.get(), to.last.c_str()));
   }
   same(fmt::format("rename {} {}", one, two), files_.rename_at(here_, one, here_, two), hosts);
 }
@@ -128,12 +135,12 @@ void KernelComparison::link() {
   const bool follows = pick_(2) == 1;
   const UniqueFd from = open_on_host(one, O_PATH | (follows ? 0 : O_NOFOLLOW));
   const Errno found = from ? Errno::kSuccess : last_errno();
-  const Errno hosts =
-      from ? on_host(two,
-                     [&](int folder, const char* name) {
-                       return ::linkat(AT_FDCWD, path_of(from).c_str(), folder, name, AT_SYMLINK_FOLLOW);
-                     })
-           : found;
+  const Errno hosts = from ? on_host(two,
+                                     [&](int folder, const char* name) {
+                                       return ::linkat(AT_FDCWD, path_of(from).c_str(), folder,
+                                                       name, AT_SYMLINK_FOLLOW);
+                                     })
+                           : found;
   same(fmt::format("link {} {}{}", one, two, follows ? " followed" : ""),
        files_.link_at(here_, one, follows ? Follow::kYes : Follow::kNo, here_, two), hosts);
 }
@@ -141,10 +148,13 @@ void KernelComparison::link() {
 void KernelComparison::symlink() {
   const std::string to = target();
   const std::string one = path();
-  // POSIX and the public WASI tests want ENOTDIR for an existing file with a slash after it, Linux says EEXIST.
+  // POSIX and the public WASI tests want ENOTDIR for an existing file with a slash after it, Linux
+  // says EEXIST.
   if (one.ends_with('/')) return;
   same(fmt::format("symlink {} {}", to, one), files_.symlink_at(to, here_, one),
-       on_host(one, [&](int folder, const char* name) { return ::symlinkat(to.c_str(), folder, name); }));
+       on_host(one, [&](int folder, const char* name) {
+         return ::symlinkat(to.c_str(), folder, name);
+       }));
 }
 
 void KernelComparison::read_link() {
@@ -162,7 +172,8 @@ void KernelComparison::read_link() {
   }
   const auto ours = files_.readlink_at(here_, one);
   same("readlink " + one, ours.error(), hosts);
-  if (ours.ok() && *ours != std::string_view(text, static_cast<std::size_t>(length))) differ("another target");
+  if (ours.ok() && *ours != std::string_view(text, static_cast<std::size_t>(length)))
+    differ("another target");
 }
 
 void KernelComparison::stat() {
@@ -171,11 +182,14 @@ void KernelComparison::stat() {
   const UniqueFd fd = open_on_host(one, O_PATH | (follow == Follow::kNo ? O_NOFOLLOW : 0));
   const Errno hosts = answer_of(fd ? 0 : -1);
   const auto ours = files_.stat_at(here_, one, follow);
-  same(fmt::format("stat {}{}", one, follow == Follow::kYes ? " followed" : ""), ours.error(), hosts);
+  same(fmt::format("stat {}{}", one, follow == Follow::kYes ? " followed" : ""), ours.error(),
+       hosts);
   struct stat there = {};
   if (!ours.ok() || !fd || ::fstat(fd.get(), &there) != 0) return;
-  if ((ours->type == FileType::kDirectory) != S_ISDIR(there.st_mode)) differ("another type: " + one);
-  if ((ours->type == FileType::kSymbolicLink) != S_ISLNK(there.st_mode)) differ("another type: " + one);
+  if ((ours->type == FileType::kDirectory) != S_ISDIR(there.st_mode))
+    differ("another type: " + one);
+  if ((ours->type == FileType::kSymbolicLink) != S_ISLNK(there.st_mode))
+    differ("another type: " + one);
   if (S_ISDIR(there.st_mode)) return;
   if (ours->links != there.st_nlink) differ("another number of links: " + one);
   if (ours->size != static_cast<std::uint64_t>(there.st_size)) differ("another size: " + one);
@@ -196,7 +210,8 @@ void KernelComparison::open_and_write() {
   if (flags.truncate) host_flags |= O_TRUNC;
   if (flags.directory) host_flags |= O_DIRECTORY;
   if (flags.follow == Follow::kNo) host_flags |= O_NOFOLLOW;
-  const UniqueFd fd = open_on_host(one, static_cast<std::uint64_t>(host_flags), flags.create ? 0666 : 0);
+  const UniqueFd fd =
+      open_on_host(one, static_cast<std::uint64_t>(host_flags), flags.create ? 0666 : 0);
   const Errno hosts = answer_of(fd ? 0 : -1);
   const auto ours = files_.open_at(here_, one, flags);
   same(fmt::format("open {} flags {:o}", one, host_flags), ours.error(), hosts);
@@ -217,21 +232,24 @@ void KernelComparison::step() {
   switch (pick_(9)) {
     case 0: {
       const std::string one = path();
-      return same("mkdir " + one, files_.make_directory_at(here_, one),
-                  on_host(one, [](int folder, const char* name) { return ::mkdirat(folder, name, 0777); }));
+      return same(
+          "mkdir " + one, files_.make_directory_at(here_, one),
+          on_host(one, [](int folder, const char* name) { return ::mkdirat(folder, name, 0777); }));
     }
     case 1: {
       const std::string one = path();
       // To a guest, "." may be its root, which is busy; the kernel refuses it by its name.
       if (one == "." || one.ends_with("/.") || one.ends_with("./")) return;
-      return same(
-          "rmdir " + one, files_.remove_directory_at(here_, one),
-          on_host(one, [](int folder, const char* name) { return ::unlinkat(folder, name, AT_REMOVEDIR); }));
+      return same("rmdir " + one, files_.remove_directory_at(here_, one),
+                  on_host(one, [](int folder, const char* name) {
+                    return ::unlinkat(folder, name, AT_REMOVEDIR);
+                  }));
     }
     case 2: {
       const std::string one = path();
-      return same("unlink " + one, files_.unlink_at(here_, one),
-                  on_host(one, [](int folder, const char* name) { return ::unlinkat(folder, name, 0); }));
+      return same(
+          "unlink " + one, files_.unlink_at(here_, one),
+          on_host(one, [](int folder, const char* name) { return ::unlinkat(folder, name, 0); }));
     }
     case 3: return rename();
     case 4: return link();

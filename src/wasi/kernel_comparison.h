@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For tests: the same operations on our file system and on a folder of the host's, whose kernel is the model.
+// For tests: the same operations on our file system and on a folder of the host's, whose kernel is
+// the model.
 
 #include <filesystem>
 #include <functional>
@@ -17,11 +18,12 @@
 
 namespace sw::wasi {
 
-/// Each answer and the trees must be the same. Nothing leads out of the folder: the kernel resolves each path as
-/// if the folder were its root (RESOLVE_IN_ROOT), which is how our guests see theirs.
+/// Each answer and the trees must be the same. Nothing leads out of the folder: the kernel resolves
+/// each path as if the folder were its root (RESOLVE_IN_ROOT), which is how our guests see theirs.
 class KernelComparison {
  public:
-  /// `folder` is empty and belongs to this object. `pick` chooses what is done: a number below its argument.
+  /// `folder` is empty and belongs to this object. `pick` chooses what is done: a number below its
+  /// argument.
   KernelComparison(std::filesystem::path folder, std::function<std::size_t(std::size_t)> pick);
 
   /// Does something to both.

@@ -23,8 +23,9 @@ TEST(KernelComparison, RandomOperationsAnswerAsTheKernelDoes) {
     std::mt19937 random(seed + round);
     const fs::path path = folder.path() / std::to_string(round);
     fs::create_directory(path);
-    KernelComparison comparison(
-        path, [&](std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random); });
+    KernelComparison comparison(path, [&](std::size_t count) {
+      return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);
+    });
     for (int i = 0; i < kStepsPerRound && comparison.difference().empty(); ++i) comparison.step();
     comparison.compare_trees();
     ASSERT_EQ(comparison.difference(), "") << "seed " << seed << ", round " << round;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every function of preview 1 with the largest arguments it takes, stopped while it works: it must end after
-// little more CPU time, and take little memory of the host.
+// Every function of preview 1 with the largest arguments it takes, stopped while it works: it must
+// end after little more CPU time, and take little memory of the host.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -28,15 +28,16 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30;
-constexpr std::uint64_t kAll = kMemoryBytes - 65536;  // what buffers may cover; the arguments lie below it
+// what buffers may cover; the arguments lie below it
+constexpr std::uint64_t kAll = kMemoryBytes - 65536;
 constexpr std::uint64_t kAllAt = 65536;
 constexpr std::uint64_t kFileBytes = TreeLimits{}.file_bytes_max;
 constexpr std::uint64_t kBuffers = 1024;
 constexpr std::uint64_t kSubscriptions = 65536;
 constexpr std::uint64_t kPathBytes = kPathBytesMax;
 
-// A piece takes a millisecond or two, and sanitizers make it ten times slower, ThreadSanitizer a hundred times.
-// What is stopped between no pieces takes seconds.
+// A piece takes a millisecond or two, and sanitizers make it ten times slower, ThreadSanitizer a
+// hundred times. What is stopped between no pieces takes seconds.
 #if defined(__SANITIZE_THREAD__)
 constexpr std::chrono::nanoseconds kCpuAfterStopMax = 500ms;
 #else
@@ -160,8 +161,10 @@ class LargestCalls : public GuestTest {
       ::pthread_getcpuclockid(::pthread_self(), &clock_);
       const auto began = read_clock(clock_);
       thread_ = std::thread([this, began, &cancellation, &instance] {
-        const auto give_up = std::chrono::steady_clock::now() + 50ms;  // it waits, and takes no CPU time
-        while (!over_ && read_clock(clock_) - began < 1ms && std::chrono::steady_clock::now() < give_up) {
+        // it waits, and takes no CPU time
+        const auto give_up = std::chrono::steady_clock::now() + 50ms;
+        while (!over_ && read_clock(clock_) - began < 1ms &&
+               std::chrono::steady_clock::now() < give_up) {
           std::this_thread::yield();
         }
         cancellation.cancel();
@@ -187,7 +190,8 @@ class LargestCalls : public GuestTest {
     SCOPED_TRACE(std::string(one.name) + " " + one.what);
     set_up();
     const auto arguments = one.arguments();
-    for (std::size_t i = 0; i < arguments.size(); ++i) store(static_cast<std::uint32_t>(8 * i), arguments[i]);
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      store(static_cast<std::uint32_t>(8 * i), arguments[i]);
     const auto ran = wasm::run_on_guest_thread(engine().options(), [&] {
       const auto function = instance_->function<std::uint32_t()>(one.name).value();
       Result<std::uint32_t> answer = Error{};
@@ -200,7 +204,8 @@ class LargestCalls : public GuestTest {
       EXPECT_LT(after, kCpuAfterStopMax);
       EXPECT_LT(host_bytes, one.host_bytes_max);
       if (!answer.ok()) {
-        EXPECT_THAT(answer.error().code, ::testing::AnyOf(ErrorCode::kGuestStopped, ErrorCode::kGuestExit));
+        EXPECT_THAT(answer.error().code,
+                    ::testing::AnyOf(ErrorCode::kGuestStopped, ErrorCode::kGuestExit));
       }
     });
     ASSERT_TRUE(ran.ok());
@@ -368,20 +373,31 @@ class LargestCalls : public GuestTest {
            return Arguments{workspace_fd(), 1, long_path(kPath, "l0"), kPathBytes, kResult};
          }},
         {"path_filestat_set_times", "the longest path",
-         [=, this] { return Arguments{workspace_fd(), 1, long_path(kPath, "l0"), kPathBytes, most, most, 5}; }},
+         [=, this] {
+           return Arguments{workspace_fd(), 1, long_path(kPath, "l0"), kPathBytes, most, most, 5};
+         }},
         {"path_link", "the longest paths",
          [this] {
            file(1);
-           return Arguments{workspace_fd(),           1,         long_path(kPath, "f"), kPathBytes, workspace_fd(),
-                            long_path(kPath2, "new"), kPathBytes};
+           return Arguments{workspace_fd(),
+                            1,
+                            long_path(kPath, "f"),
+                            kPathBytes,
+                            workspace_fd(),
+                            long_path(kPath2, "new"),
+                            kPathBytes};
          }},
         {"path_open", "the longest path to the largest file, to truncate it",
          [=, this] {
            file(kFileBytes);
-           return Arguments{workspace_fd(), 1, long_path(kPath, "f"), kPathBytes, 8, most, most, 0, kResult};
+           return Arguments{workspace_fd(), 1, long_path(kPath, "f"), kPathBytes, 8, most, most, 0,
+                            kResult};
          }},
         {"path_readlink", "the longest path",
-         [this] { return Arguments{workspace_fd(), long_path(kPath, "l0"), kPathBytes, kAllAt, kAll, kResult}; }},
+         [this] {
+           return Arguments{workspace_fd(), long_path(kPath, "l0"), kPathBytes, kAllAt, kAll,
+                            kResult};
+         }},
         {"path_remove_directory", "the longest path",
          [this] {
            folder();
@@ -426,7 +442,8 @@ class LargestCalls : public GuestTest {
          [=] {
            return Arguments{1, most, kResult};
          }},
-        {"sock_recv", "", [this] { return Arguments{1, all_memory(), kBuffers, 0, kResult, kResult + 8}; }},
+        {"sock_recv", "",
+         [this] { return Arguments{1, all_memory(), kBuffers, 0, kResult, kResult + 8}; }},
         {"sock_send", "",
          [this] {
            return Arguments{1, all_memory(), kBuffers, 0, kResult};
@@ -442,8 +459,9 @@ class LargestCalls : public GuestTest {
 
 TEST_F(LargestCalls, EveryFunctionThatGuestsGetIsInTheTable) {
   wasm::Linker linker(engine());
-  ASSERT_TRUE(
-      add_to_linker(linker, [](wasm::HostState& host) -> Wasi& { return static_cast<Host&>(host).wasi; }).ok());
+  ASSERT_TRUE(add_to_linker(linker, [](wasm::HostState& host) -> Wasi& {
+                return static_cast<Host&>(host).wasi;
+              }).ok());
   std::set<std::string> defined;
   for (const auto& definition : linker.definitions()) defined.insert(definition.name);
   std::set<std::string> in_table;

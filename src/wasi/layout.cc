@@ -11,7 +11,8 @@
 namespace sw::wasi {
 namespace {
 
-// Nothing in a layout may depend on when it was made: file times end up in guest memory, and with it in images.
+// Nothing in a layout may depend on when it was made: file times end up in guest memory, and with
+// it in images.
 constexpr std::uint64_t kLayoutTime = 1'767'225'600'000'000'000;  // 2026-01-01
 
 constexpr TreeLimits kNoLimits{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT32_MAX};
@@ -45,7 +46,8 @@ Result<Node*> LayoutBuilder::directory_at(std::string_view path) {
     if (name == "." || name == ".." || name_error(name) != Errno::kSuccess)
       return bad_path(path, "not a plain path");
     if (node->mount >= 0) return bad_path(path, "lies below a mount");
-    if (!node->directory) node->directory = std::make_unique<Directory>();  // a file that is a folder too
+    // a file that is a folder too
+    if (!node->directory) node->directory = std::make_unique<Directory>();
     const auto found = node->directory->find(name);
     if (!found.ok()) return bad_path(path, errno_text(found.error()));
     if (*found) {
@@ -79,7 +81,8 @@ Result<void> LayoutBuilder::add_directory(std::string_view path) {
 
 Result<std::size_t> LayoutBuilder::add_mount(std::string_view path) {
   SW_TRY(Node* const node, directory_at(path));
-  if (node->type != FileType::kDirectory || node->mount >= 0) return bad_path(path, "is already something else");
+  if (node->type != FileType::kDirectory || node->mount >= 0)
+    return bad_path(path, "is already something else");
   const std::size_t number = layout_->mount_points_.size();
   node->mount = static_cast<std::int32_t>(number);
   layout_->mount_points_.push_back(node == &layout_->tree_->root() ? nullptr : node);
@@ -120,9 +123,11 @@ Result<void> LayoutBuilder::add_lazy_directory(std::string_view path, Directory:
   return {};
 }
 
-Result<void> LayoutBuilder::add_host_folder(std::string_view path, const std::filesystem::path& host) {
+Result<void> LayoutBuilder::add_host_folder(std::string_view path,
+                                            const std::filesystem::path& host) {
   SW_TRY(Node* const node, directory_at(path));
-  if (node->type != FileType::kDirectory || node->mount >= 0) return bad_path(path, "is already something else");
+  if (node->type != FileType::kDirectory || node->mount >= 0)
+    return bad_path(path, "is already something else");
   SW_TRY(const auto skipped, copy_host_folder(host, *layout_->tree_, *node, kLayoutTime));
   (void)skipped;
   return {};

@@ -30,7 +30,8 @@ ErrnoOr<const Directory::Entry*> Directory::find(std::string_view name) const {
 }
 
 void Directory::insert(std::string_view name, std::shared_ptr<Node> node) {
-  const auto [at, inserted] = by_name_.try_emplace(std::string(name), Entry{next_order_, std::move(node)});
+  const auto [at, inserted] =
+      by_name_.try_emplace(std::string(name), Entry{next_order_, std::move(node)});
   if (!inserted) return;
   try {
     by_order_.emplace(next_order_, &*at);

@@ -50,7 +50,8 @@ ErrnoOr<SharedBytes> FileSystem::read_file(std::string_view path) {
   }
 }
 
-Result<Errno> FileSystem::append(const NodeRef& file, BytesView bytes, const Cancellation* cancellation) {
+Result<Errno> FileSystem::append(const NodeRef& file, BytesView bytes,
+                                 const Cancellation* cancellation) {
   const std::uint64_t size = file.node->size();
   Errno failed = Errno::kSuccess;
   SW_CHECK_OK(in_pieces(cancellation, bytes, [&](BytesView piece) -> Result<bool> {
@@ -82,8 +83,9 @@ Result<Errno> FileSystem::write_file(std::string_view path, BytesView bytes, Wri
   if (bytes.size() > file.tree->limits().file_bytes_max) return Errno::kFbig;
   Bytes content;
   content.reserve(bytes.size());
-  SW_CHECK_OK(in_pieces(cancellation, bytes,
-                        [&](BytesView piece) { content.insert(content.end(), piece.begin(), piece.end()); }));
+  SW_CHECK_OK(in_pieces(cancellation, bytes, [&](BytesView piece) {
+    content.insert(content.end(), piece.begin(), piece.end());
+  }));
   return file.tree->set_content(*file.node, std::move(content), now_ns());
 }
 
@@ -92,10 +94,11 @@ ErrnoOr<std::vector<DirectoryEntry>> FileSystem::read_directory(std::string_view
   SW_WASI_TRY(const Place place, find_at(root(), below, Follow::kYes));
   if (place.node->type != FileType::kDirectory) return Errno::kNotdir;
   std::vector<DirectoryEntry> entries;
-  SW_WASI_CHECK(place.node->directory->for_each(0, [&](std::string_view name, const Directory::Entry& entry) {
-    entries.push_back({std::string(name), entry.node->type, entry.node->inode});
-    return true;
-  }));
+  SW_WASI_CHECK(
+      place.node->directory->for_each(0, [&](std::string_view name, const Directory::Entry& entry) {
+        entries.push_back({std::string(name), entry.node->type, entry.node->inode});
+        return true;
+      }));
   return entries;
 }
 
@@ -118,7 +121,8 @@ Errno FileSystem::make_directories(std::string_view path) {
     if (made == Errno::kSuccess) continue;
     if (made != Errno::kExist) return made;
     SW_WASI_TRY(const Stat there, stat_at(root(), part, Follow::kYes));
-    if (there.type != FileType::kDirectory) return end == below.size() ? Errno::kExist : Errno::kNotdir;
+    if (there.type != FileType::kDirectory)
+      return end == below.size() ? Errno::kExist : Errno::kNotdir;
   }
   return Errno::kSuccess;
 }

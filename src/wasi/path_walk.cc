@@ -63,7 +63,8 @@ ErrnoOr<FileSystem::Found> PathWalk::run(FileSystem::Final final) {
         continue;
       }
       SW_WASI_TRY(child, files_.enter(child));
-      if (is_last) return Found{current_, std::string(name), child, FileSystem::Last::kName, trailing};
+      if (is_last)
+        return Found{current_, std::string(name), child, FileSystem::Last::kName, trailing};
       current_ = child;
     }
     from_links_ -= std::min(from_links_, name.size());

@@ -10,9 +10,9 @@
 
 namespace sw::wasi {
 
-/// One resolution of a path, component by component. A link puts its target in front of what is left of the
-/// path; `literal_` is where in that text the caller's own components begin, since only those are held
-/// to stay below the directory they start from.
+/// One resolution of a path, component by component. A link puts its target in front of what is
+/// left of the path; `literal_` is where in that text the caller's own components begin, since only
+/// those are held to stay below the directory they start from.
 class PathWalk {
  public:
   PathWalk(FileSystem& files, const Place& at, std::string_view path)

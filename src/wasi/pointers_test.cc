@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Every pointer that a guest passes to any function, put at the last place where it fits, one byte further, and at
-// the end of the address space. A bad one is EFAULT and changes nothing.
+// Every pointer that a guest passes to any function, put at the last place where it fits, one byte
+// further, and at the end of the address space. A bad one is EFAULT and changes nothing.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,8 @@ struct Case {
   std::vector<Pointer> pointers;
 };
 
-// What set_up makes: workspace/f open as 4, the directory workspace as 5; "f" at kPath, "g" at kPath2.
+// What set_up makes: workspace/f open as 4, the directory workspace as 5; "f" at kPath, "g" at
+// kPath2.
 constexpr std::uint64_t kFile = 4;
 constexpr std::uint64_t kFolder = 5;
 
@@ -54,8 +55,8 @@ class Pointers : public GuestTest {
   std::string state() {
     std::string state;
     const auto visit = [&](const std::string& path, Node& node) {
-      state +=
-          path + " " + std::to_string(node.links) + " " + std::to_string(node.times.modified) + " " + node.target;
+      state += path + " " + std::to_string(node.links) + " " + std::to_string(node.times.modified) +
+               " " + node.target;
       if (node.type == FileType::kRegularFile) state += as_text(node.content.view().value());
       state += "\n";
       return true;
@@ -125,7 +126,8 @@ Errno expected_of(std::string_view name) {
 TEST_F(Pointers, EveryFunctionIsInTheTable) {
   std::set<std::string> names{"proc_exit"};
   for (const Case& one : cases_) names.insert(one.name);
-  for (const FunctionSignature& function : kFunctions) EXPECT_TRUE(names.contains(function.name)) << function.name;
+  for (const FunctionSignature& function : kFunctions)
+    EXPECT_TRUE(names.contains(function.name)) << function.name;
   EXPECT_EQ(names.size(), std::size(kFunctions));
 }
 
@@ -144,7 +146,8 @@ TEST_F(Pointers, TheLastPlaceInMemoryIsGood) {
       const auto last = static_cast<std::uint32_t>(kGuestMemoryBytes - pointer.bytes);
       put(last, text(static_cast<std::uint32_t>(arguments[pointer.argument]), pointer.bytes));
       arguments[pointer.argument] = last;
-      EXPECT_EQ(call(one.name, arguments), expected_of(one.name)) << one.name << " argument " << pointer.argument;
+      EXPECT_EQ(call(one.name, arguments), expected_of(one.name))
+          << one.name << " argument " << pointer.argument;
     }
   }
 }
@@ -152,12 +155,14 @@ TEST_F(Pointers, TheLastPlaceInMemoryIsGood) {
 TEST_F(Pointers, OneByteTooFarIsAFaultAndChangesNothing) {
   for (const Case& one : cases_) {
     for (const Pointer& pointer : one.pointers) {
-      for (const std::uint64_t bad : {kGuestMemoryBytes - pointer.bytes + 1, std::uint64_t{0xFFFF'FFFF}}) {
+      for (const std::uint64_t bad :
+           {kGuestMemoryBytes - pointer.bytes + 1, std::uint64_t{0xFFFF'FFFF}}) {
         set_up();
         auto arguments = one.arguments;
         arguments[pointer.argument] = bad;
         const std::string before = state();
-        EXPECT_EQ(call(one.name, arguments), Errno::kFault) << one.name << " argument " << pointer.argument;
+        EXPECT_EQ(call(one.name, arguments), Errno::kFault)
+            << one.name << " argument " << pointer.argument;
         EXPECT_EQ(state(), before) << one.name << " argument " << pointer.argument;
       }
     }
@@ -190,8 +195,8 @@ TEST_F(Pointers, BuffersMustLieInMemory) {
       store(kIovs + 8, one.address);
       store(kIovs + 12, one.length);
       const std::string before = state();
-      const auto answer =
-          positional ? call(name, {kFile, kIovs, 2, 0, kResult}) : call(name, {kFile, kIovs, 2, kResult});
+      const auto answer = positional ? call(name, {kFile, kIovs, 2, 0, kResult})
+                                     : call(name, {kFile, kIovs, 2, kResult});
       EXPECT_EQ(answer, one.expected) << name << " " << one.address << " " << one.length;
       if (one.expected == Errno::kFault) {
         EXPECT_EQ(state(), before) << name;
@@ -205,7 +210,8 @@ TEST_F(Pointers, LengthsThatOverflowAreFaults) {
   EXPECT_EQ(call("random_get", {16, 0xFFFF'FFFF}), Errno::kFault);
   EXPECT_EQ(call("fd_readdir", {kFolder, 16, 0xFFFF'FFFF, 0, kResult}), Errno::kFault);
   EXPECT_EQ(call("path_open", {kFolder, 0, 16, 0xFFFF'FFFF, 0, 0, 0, 0, kResult}), Errno::kFault);
-  EXPECT_EQ(call("path_readlink", {kFolder, kPath + 1, 1, 16, 0xFFFF'FFFF, kResult}), Errno::kFault);
+  EXPECT_EQ(call("path_readlink", {kFolder, kPath + 1, 1, 16, 0xFFFF'FFFF, kResult}),
+            Errno::kFault);
   EXPECT_EQ(call("fd_read", {kFile, 0xFFFF'FFF8, 2, kResult}), Errno::kFault);
   EXPECT_EQ(call("poll_oneoff", {kSubscription, 0xFFFF'FFE0, 2, kResult}), Errno::kFault);
 }

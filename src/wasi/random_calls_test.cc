@@ -32,8 +32,8 @@ class RandomCalls : public GuestTest {
     return std::uniform_int_distribution<std::uint64_t>(0, count - 1)(random_);
   }
 
-  /// Mostly what makes sense somewhere: descriptors, small flags, addresses of paths and buffers, lengths of
-  /// names.
+  /// Mostly what makes sense somewhere: descriptors, small flags, addresses of paths and buffers,
+  /// lengths of names.
   std::uint64_t argument() {
     switch (pick(8)) {
       case 0: return pick(24);
@@ -49,8 +49,10 @@ class RandomCalls : public GuestTest {
 
   void put_paths() {
     static constexpr const char* kPaths[] = {
-        "workspace/a", "workspace/b/", "tmp/x",         ".",          "..",       "dev/null", "a", "b", "/",
-        "workspace",   "a/../b",       "workspace/a/c", "tmp/x/../y", "dev/zero", "c",        ""};
+        "workspace/a", "workspace/b/", "tmp/x",  ".",
+        "..",          "dev/null",     "a",      "b",
+        "/",           "workspace",    "a/../b", "workspace/a/c",
+        "tmp/x/../y",  "dev/zero",     "c",      ""};
     for (std::uint32_t i = 0; i < std::size(kPaths); ++i) put(kPath + 16 * i, kPaths[i]);
     for (std::uint32_t i = 0; i < 4; ++i) {
       store(kIovs + 8 * i, kBuffer + static_cast<std::uint32_t>(pick(1000)));
@@ -67,7 +69,9 @@ class RandomCalls : public GuestTest {
     (void)wasi().descriptors().insert(std::move(root));
   }
 
-  void check_counts(const Tree& tree) { EXPECT_EQ(tree_fault(tree, open_nodes(wasi().descriptors(), tree)), ""); }
+  void check_counts(const Tree& tree) {
+    EXPECT_EQ(tree_fault(tree, open_nodes(wasi().descriptors(), tree)), "");
+  }
 
   static constexpr TreeLimits kLimits{
       .file_bytes_max = 3000, .tree_bytes_max = 8000, .entries_max = 30, .depth_max = 5};

@@ -36,7 +36,8 @@ bool is_below_or_same(const Node* node, const Node& ancestor) {
 Errno name_error(std::string_view name) {
   if (name.empty()) return Errno::kNoent;
   if (name.size() > kNameBytesMax) return Errno::kNametoolong;
-  if (name.find('\0') != std::string_view::npos || name.find('/') != std::string_view::npos) return Errno::kInval;
+  if (name.find('\0') != std::string_view::npos || name.find('/') != std::string_view::npos)
+    return Errno::kInval;
   return first_invalid_utf8(name) ? Errno::kIlseq : Errno::kSuccess;
 }
 
@@ -70,7 +71,8 @@ Errno Tree::room_for_depth(const Node& directory, std::uint32_t levels) const {
   return levels <= limits_.depth_max ? Errno::kSuccess : Errno::kNametoolong;
 }
 
-void Tree::attach(Node& directory, std::string_view name, std::shared_ptr<Node> node, std::uint64_t now_ns) {
+void Tree::attach(Node& directory, std::string_view name, std::shared_ptr<Node> node,
+                  std::uint64_t now_ns) {
   Node& attached = *node;
   directory.directory->insert(name, std::move(node));  // may throw: nothing has changed yet
   if (is_directory(attached)) {
@@ -127,7 +129,8 @@ ErrnoOr<std::shared_ptr<Node>> Tree::create_symlink(Node& directory, std::string
   return node;
 }
 
-Errno Tree::link(Node& directory, std::string_view name, std::shared_ptr<Node> node, std::uint64_t now_ns) {
+Errno Tree::link(Node& directory, std::string_view name, std::shared_ptr<Node> node,
+                 std::uint64_t now_ns) {
   SW_WASI_CHECK(name_error(name));
   if (is_directory(*node)) return Errno::kPerm;
   SW_WASI_TRY(const Directory::Entry* const existing, directory.directory->find(name));
@@ -169,17 +172,19 @@ Errno Tree::remove_all(Node& directory, std::string_view name, std::uint64_t now
   const std::shared_ptr<Node> node = found->node;
   if (is_directory(*node)) {
     std::vector<std::string> names;
-    SW_WASI_CHECK(node->directory->for_each(0, [&](std::string_view child, const Directory::Entry&) {
-      names.emplace_back(child);
-      return true;
-    }));
+    SW_WASI_CHECK(
+        node->directory->for_each(0, [&](std::string_view child, const Directory::Entry&) {
+          names.emplace_back(child);
+          return true;
+        }));
     for (const std::string& child : names) SW_WASI_CHECK(remove_all(*node, child, now_ns));
   }
   detach(directory, name, now_ns);
   return Errno::kSuccess;
 }
 
-Errno Tree::replace(Node& moved, Node& to, std::string_view to_name, Node& replaced, std::uint64_t now_ns) {
+Errno Tree::replace(Node& moved, Node& to, std::string_view to_name, Node& replaced,
+                    std::uint64_t now_ns) {
   if (is_directory(moved)) {
     if (!is_directory(replaced)) return Errno::kNotdir;
     if (replaced.mount >= 0) return Errno::kBusy;
@@ -227,15 +232,19 @@ Errno Tree::rename(Node& from, std::string_view from_name, Node& to, std::string
   return Errno::kSuccess;
 }
 
-ErrnoOr<std::size_t> Tree::write(Node& file, std::uint64_t offset, BytesView bytes, std::uint64_t now_ns) {
+ErrnoOr<std::size_t> Tree::write(Node& file, std::uint64_t offset, BytesView bytes,
+                                 std::uint64_t now_ns) {
   SW_WASI_CHECK(writable());
   if (bytes.empty()) return std::size_t{0};
   const std::uint64_t old_size = file.content.size();
   if (offset >= limits_.file_bytes_max) return Errno::kFbig;
-  const std::uint64_t free = limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes);
-  const std::uint64_t end_max = std::min(limits_.file_bytes_max, old_size + std::min(free, UINT64_MAX - old_size));
+  const std::uint64_t free =
+      limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes);
+  const std::uint64_t end_max =
+      std::min(limits_.file_bytes_max, old_size + std::min(free, UINT64_MAX - old_size));
   if (offset >= end_max) return Errno::kNospc;
-  bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), end_max - offset)));
+  bytes = bytes.first(
+      static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), end_max - offset)));
   SW_WASI_CHECK(file.content.write(offset, bytes));
   usage_.bytes += file.content.size() - old_size;
   file.times.modified = file.times.changed = now_ns;
@@ -246,7 +255,8 @@ Errno Tree::room_for_size(const Node& file, std::uint64_t size) const {
   const std::uint64_t old_size = file.content.size();
   if (size <= old_size) return Errno::kSuccess;
   if (size > limits_.file_bytes_max) return Errno::kFbig;
-  const std::uint64_t free = limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes);
+  const std::uint64_t free =
+      limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes);
   return size - old_size <= free ? Errno::kSuccess : Errno::kNospc;
 }
 
@@ -289,7 +299,8 @@ Errno Tree::set_content(Node& file, Bytes bytes, std::uint64_t now_ns) {
   return Errno::kSuccess;
 }
 
-ErrnoOr<std::shared_ptr<Node>> Tree::create_unnamed_file(BytesView content, const Timestamps& times) {
+ErrnoOr<std::shared_ptr<Node>> Tree::create_unnamed_file(BytesView content,
+                                                         const Timestamps& times) {
   if (content.size() > limits_.file_bytes_max) return Errno::kFbig;
   if (content.size() > limits_.tree_bytes_max - std::min(limits_.tree_bytes_max, usage_.bytes))
     return Errno::kNospc;
@@ -306,14 +317,16 @@ namespace {
 Errno walk_below(const Node& directory, std::string& path,
                  const std::function<bool(const std::string& path, Node& node)>& visit) {
   Errno result = Errno::kSuccess;
-  const Errno listed = directory.directory->for_each(0, [&](std::string_view name, const Directory::Entry& entry) {
-    const std::size_t length = path.size();
-    if (length != 0) path += '/';
-    path += name;
-    if (visit(path, *entry.node) && entry.node->has_children()) result = walk_below(*entry.node, path, visit);
-    path.resize(length);
-    return result == Errno::kSuccess;
-  });
+  const Errno listed =
+      directory.directory->for_each(0, [&](std::string_view name, const Directory::Entry& entry) {
+        const std::size_t length = path.size();
+        if (length != 0) path += '/';
+        path += name;
+        if (visit(path, *entry.node) && entry.node->has_children())
+          result = walk_below(*entry.node, path, visit);
+        path.resize(length);
+        return result == Errno::kSuccess;
+      });
   return listed != Errno::kSuccess ? listed : result;
 }
 

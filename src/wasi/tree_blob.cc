@@ -16,7 +16,8 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kEntryBytesMin = 1 + 3 * 8 + 2 * 8;
 
 bool is_kept(FileType type) {
-  return type == FileType::kRegularFile || type == FileType::kDirectory || type == FileType::kSymbolicLink;
+  return type == FileType::kRegularFile || type == FileType::kDirectory ||
+         type == FileType::kSymbolicLink;
 }
 
 bool is_path(std::string_view path) {
@@ -42,8 +43,8 @@ std::uint64_t TreeState::bytes() const {
 Bytes TreeState::serialize() const {
   ByteWriter out;
   out.put(kVersion);
-  out.put(static_cast<std::uint32_t>(
-      std::ranges::count_if(entries_, [](const auto& named) { return is_kept(named.second.type); })));
+  out.put(static_cast<std::uint32_t>(std::ranges::count_if(
+      entries_, [](const auto& named) { return is_kept(named.second.type); })));
   for (const auto& [path, entry] : entries_) {
     if (!is_kept(entry.type)) continue;
     out.put(static_cast<std::uint8_t>(entry.type));

@@ -25,7 +25,8 @@ inline std::vector<const Node*> open_nodes(const DescriptorTable& descriptors, c
   return nodes;
 }
 
-/// The first thing that is wrong with a tree: its counts, limits, numbers of links or parents. Empty: nothing.
+/// The first thing that is wrong with a tree: its counts, limits, numbers of links or parents.
+/// Empty: nothing.
 inline std::string tree_fault(const Tree& tree, const std::vector<const Node*>& open = {}) {
   std::string fault;
   const auto expect = [&fault](bool holds, const std::string& what) {
@@ -40,7 +41,8 @@ inline std::string tree_fault(const Tree& tree, const std::vector<const Node*>& 
     expect(std::string_view(path).size() < 100'000, "a path is too long");
     if (node.type == FileType::kDirectory) {
       expect(names[&node] == 1, path + " is a directory with two names");
-      expect(node.parent != nullptr && folders_in.contains(node.parent), path + " has another parent");
+      expect(node.parent != nullptr && folders_in.contains(node.parent),
+             path + " has another parent");
       ++folders_in[node.parent];
       folders_in.emplace(&node, 0);
       std::uint32_t depth = 0;
@@ -54,13 +56,16 @@ inline std::string tree_fault(const Tree& tree, const std::vector<const Node*>& 
   if (!fault.empty()) return fault;
   for (const auto& [node, count] : names) {
     const std::uint32_t links = node->type == FileType::kDirectory ? 2 + folders_in[node] : count;
-    expect(node->links == links, fmt::format("an inode counts {} links instead of {}", node->links, links));
+    expect(node->links == links,
+           fmt::format("an inode counts {} links instead of {}", node->links, links));
   }
   for (const Node* node : open) names.emplace(node, 0);
   std::uint64_t bytes = 0;
   for (const auto& [node, count] : names) bytes += node->size();
-  expect(tree.usage().entries == entries, fmt::format("{} entries counted of {}", tree.usage().entries, entries));
-  expect(tree.usage().bytes == bytes, fmt::format("{} bytes counted of {}", tree.usage().bytes, bytes));
+  expect(tree.usage().entries == entries,
+         fmt::format("{} entries counted of {}", tree.usage().entries, entries));
+  expect(tree.usage().bytes == bytes,
+         fmt::format("{} bytes counted of {}", tree.usage().bytes, bytes));
   expect(bytes <= tree.limits().tree_bytes_max, "it holds too many bytes");
   expect(entries <= tree.limits().entries_max, "it holds too many entries");
   return fault;

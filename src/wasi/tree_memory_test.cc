@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a tree does when memory runs out half way: every operation is tried with its first, second, third, …
-// allocation failing, until it needs no more. Whatever happens, the tree's usage is what a walk counts, and an
-// operation that failed has changed nothing.
+// What a tree does when memory runs out half way: every operation is tried with its first, second,
+// third, … allocation failing, until it needs no more. Whatever happens, the tree's usage is what a
+// walk counts, and an operation that failed has changed nothing.
 
 #include <gtest/gtest.h>
 
@@ -79,7 +79,8 @@ TEST_F(TreeMemory, CreatingFails) {
   for (const FileType type : {FileType::kRegularFile, FileType::kDirectory}) {
     try_with_every_allocation_failing([&](Tree& tree) {
       return tree
-          .create(*folder_, std::string(kLong) + static_cast<char>('0' + static_cast<int>(type)), type, kNow)
+          .create(*folder_, std::string(kLong) + static_cast<char>('0' + static_cast<int>(type)),
+                  type, kNow)
           .ok();
     });
   }
@@ -109,12 +110,14 @@ TEST_F(TreeMemory, WritingAndResizingOfLentBytesFails) {
   try_with_every_allocation_failing(
       [&](Tree& tree) { return tree.resize(*file_, 20000, kNow) == Errno::kSuccess; });
   const auto lent_at_last = file_->content.share().value();
-  try_with_every_allocation_failing([&](Tree& tree) { return tree.resize(*file_, 2, kNow) == Errno::kSuccess; });
+  try_with_every_allocation_failing(
+      [&](Tree& tree) { return tree.resize(*file_, 2, kNow) == Errno::kSuccess; });
 }
 
 TEST_F(TreeMemory, ReplacingContentFails) {
-  try_with_every_allocation_failing(
-      [&](Tree& tree) { return tree.set_content(*file_, Bytes(50, std::byte{'y'}), kNow) == Errno::kSuccess; });
+  try_with_every_allocation_failing([&](Tree& tree) {
+    return tree.set_content(*file_, Bytes(50, std::byte{'y'}), kNow) == Errno::kSuccess;
+  });
 }
 
 TEST_F(TreeMemory, AFileWithoutANameFails) {
@@ -132,15 +135,19 @@ TEST_F(TreeMemory, AFileWithoutANameFails) {
 
 TEST_F(TreeMemory, RenamingFails) {
   const std::string name(kLong);
-  try_with_every_allocation_failing(
-      [&](Tree& tree) { return tree.rename(*folder_, "file", *folder_, name, kNow) == Errno::kSuccess; });
-  try_with_every_allocation_failing(
-      [&](Tree& tree) { return tree.rename(*folder_, name, *other_, name, kNow) == Errno::kSuccess; });
+  try_with_every_allocation_failing([&](Tree& tree) {
+    return tree.rename(*folder_, "file", *folder_, name, kNow) == Errno::kSuccess;
+  });
+  try_with_every_allocation_failing([&](Tree& tree) {
+    return tree.rename(*folder_, name, *other_, name, kNow) == Errno::kSuccess;
+  });
   // Over what has that name.
-  try_with_every_allocation_failing(
-      [&](Tree& tree) { return tree.rename(*other_, name, *other_, "victim", kNow) == Errno::kSuccess; });
-  try_with_every_allocation_failing(
-      [&](Tree& tree) { return tree.rename(tree.root(), "folder", *other_, name, kNow) == Errno::kSuccess; });
+  try_with_every_allocation_failing([&](Tree& tree) {
+    return tree.rename(*other_, name, *other_, "victim", kNow) == Errno::kSuccess;
+  });
+  try_with_every_allocation_failing([&](Tree& tree) {
+    return tree.rename(tree.root(), "folder", *other_, name, kNow) == Errno::kSuccess;
+  });
   EXPECT_EQ(folder_->parent, other_.get());
   EXPECT_EQ(tree_.root().links, 3U);
   EXPECT_EQ(other_->links, 3U);

@@ -9,8 +9,10 @@ namespace sw::wasi {
 namespace {
 
 bool same(const TreeState::Entry& a, const TreeState::Entry& b) {
-  if (a.type != b.type || a.target != b.target || a.bytes.bytes.size() != b.bytes.bytes.size()) return false;
-  return a.bytes.bytes.data() == b.bytes.bytes.data() || std::ranges::equal(a.bytes.bytes, b.bytes.bytes);
+  if (a.type != b.type || a.target != b.target || a.bytes.bytes.size() != b.bytes.bytes.size())
+    return false;
+  return a.bytes.bytes.data() == b.bytes.bytes.data() ||
+         std::ranges::equal(a.bytes.bytes, b.bytes.bytes);
 }
 
 struct Name {
@@ -18,7 +20,8 @@ struct Name {
   std::string_view last;
 };
 
-/// The directory that holds a path's last name. Paths are those of a state: no links on the way, no dots.
+/// The directory that holds a path's last name. Paths are those of a state: no links on the way, no
+/// dots.
 Name locate(Tree& tree, std::string_view path) {
   Node* directory = &tree.root();
   for (;;) {
@@ -31,11 +34,13 @@ Name locate(Tree& tree, std::string_view path) {
   }
 }
 
-Errno put_back(Tree& tree, std::string_view path, const TreeState::Entry& entry, std::uint64_t now_ns) {
+Errno put_back(Tree& tree, std::string_view path, const TreeState::Entry& entry,
+               std::uint64_t now_ns) {
   const Name name = locate(tree, path);
   if (name.directory == nullptr) return Errno::kNoent;
   if (entry.type == FileType::kSymbolicLink) {
-    SW_WASI_TRY(const auto link, tree.create_symlink(*name.directory, name.last, entry.target, now_ns));
+    SW_WASI_TRY(const auto link,
+                tree.create_symlink(*name.directory, name.last, entry.target, now_ns));
     link->times = entry.times;
     return Errno::kSuccess;
   }
@@ -47,7 +52,8 @@ Errno put_back(Tree& tree, std::string_view path, const TreeState::Entry& entry,
   } else {
     SW_WASI_TRY(node, tree.create(*name.directory, name.last, entry.type, now_ns));
   }
-  if (entry.type == FileType::kRegularFile) SW_WASI_CHECK(tree.set_content(*node, entry.bytes, now_ns));
+  if (entry.type == FileType::kRegularFile)
+    SW_WASI_CHECK(tree.set_content(*node, entry.bytes, now_ns));
   node->times = entry.times;
   return Errno::kSuccess;
 }
@@ -73,7 +79,8 @@ std::vector<Change> TreeState::changes_to(const TreeState& after) const {
   for (const auto& [path, entry] : entries_) {
     const auto now = after.entries_.find(path);
     if (now == after.entries_.end()) changes.push_back({Change::Kind::kRemoved, entry.type, path});
-    else if (!same(entry, now->second)) changes.push_back({Change::Kind::kModified, now->second.type, path});
+    else if (!same(entry, now->second))
+      changes.push_back({Change::Kind::kModified, now->second.type, path});
   }
   for (const auto& [path, entry] : after.entries_) {
     if (!entries_.contains(path)) changes.push_back({Change::Kind::kCreated, entry.type, path});
@@ -90,11 +97,13 @@ Errno TreeState::restore(Tree& tree, std::uint64_t now_ns) const {
   for (auto at = changes.rbegin(); at != changes.rend(); ++at) {
     const Change& change = *at;
     const auto before = entries_.find(change.path);
-    const bool replaced = change.kind == Change::Kind::kModified &&
-                          (before->second.type != change.type || change.type == FileType::kSymbolicLink);
+    const bool replaced =
+        change.kind == Change::Kind::kModified &&
+        (before->second.type != change.type || change.type == FileType::kSymbolicLink);
     if (change.kind != Change::Kind::kCreated && !replaced) continue;
     const Name name = locate(tree, change.path);
-    if (name.directory != nullptr) SW_WASI_CHECK(tree.remove_all(*name.directory, name.last, now_ns));
+    if (name.directory != nullptr)
+      SW_WASI_CHECK(tree.remove_all(*name.directory, name.last, now_ns));
   }
   for (const Change& change : changes) {
     if (change.kind == Change::Kind::kCreated) continue;

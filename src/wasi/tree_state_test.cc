@@ -24,7 +24,8 @@ struct TreeStateTest : ::testing::Test {
   TreeStateTest() { files.mount(kWorkspaceMount, tree); }
 
   void write(std::string_view path, std::string_view text) {
-    ASSERT_EQ(files.write_file(std::string("/workspace/").append(path), as_bytes(text)), Errno::kSuccess);
+    ASSERT_EQ(files.write_file(std::string("/workspace/").append(path), as_bytes(text)),
+              Errno::kSuccess);
   }
   std::string read(std::string_view path) {
     const auto bytes = files.read_file(std::string("/workspace/").append(path));
@@ -77,7 +78,8 @@ TEST_F(TreeStateTest, ARestoreAfterRandomChangesLeavesNoDifference) {
   std::mt19937 random(seed);
   const auto path = [&] {
     std::string result = "/workspace";
-    for (auto depth = 1 + random() % 3; depth > 0; --depth) result += "/" + std::to_string(random() % 4);
+    for (auto depth = 1 + random() % 3; depth > 0; --depth)
+      result += "/" + std::to_string(random() % 4);
     return result;
   };
   const auto change = [&] {
@@ -121,7 +123,8 @@ TEST_F(TreeStateTest, DamagedBytesAreRefusedOrHarmless) {
   write("d/b", "two");
   const Bytes good = TreeState::of(*tree).serialize();
   for (std::size_t size = 0; size < good.size(); ++size) {
-    EXPECT_EQ(TreeState::parse(BytesView(good).first(size)).error().code, ErrorCode::kCorrupt) << size;
+    EXPECT_EQ(TreeState::parse(BytesView(good).first(size)).error().code, ErrorCode::kCorrupt)
+        << size;
   }
   for (std::size_t at = 0; at < good.size(); ++at) {
     for (const int value : {0x00, 0x2E, 0x2F, 0xFF}) {

@@ -85,8 +85,9 @@ TEST(Tree, AFileMayBeAsLargeAsItsLimit) {
   EXPECT_EQ(tree.write(*file, 8, as_bytes("12"), kNow).value(), 2U);
   EXPECT_EQ(tree.write(*file, 8, as_bytes("123"), kNow).value(), 2U);  // short: what fits
   EXPECT_EQ(tree.write(*file, 10, as_bytes("1"), kNow).error(), Errno::kFbig);
-  EXPECT_EQ(tree.write(*file, std::numeric_limits<std::uint64_t>::max(), as_bytes("1"), kNow).error(),
-            Errno::kFbig);
+  EXPECT_EQ(
+      tree.write(*file, std::numeric_limits<std::uint64_t>::max(), as_bytes("1"), kNow).error(),
+      Errno::kFbig);
   EXPECT_EQ(file->size(), 10U);
 }
 
@@ -260,17 +261,19 @@ TEST(Directory, AReaderMissesNothingAndSeesNothingTwice) {
   std::vector<std::string> seen;
   std::uint64_t next = 0;
   const auto read_one = [&] {
-    return tree.root().directory->for_each(next, [&](std::string_view name, const Directory::Entry& entry) {
-      seen.emplace_back(name);
-      next = entry.order + 1;
-      return false;
-    });
+    return tree.root().directory->for_each(
+        next, [&](std::string_view name, const Directory::Entry& entry) {
+          seen.emplace_back(name);
+          next = entry.order + 1;
+          return false;
+        });
   };
   EXPECT_EQ(read_one(), Errno::kSuccess);
   EXPECT_EQ(read_one(), Errno::kSuccess);
-  EXPECT_EQ(tree.unlink(tree.root(), "a", kNow), Errno::kSuccess);                     // already seen
-  EXPECT_EQ(tree.unlink(tree.root(), "c", kNow), Errno::kSuccess);                     // next in line
-  EXPECT_EQ(tree.rename(tree.root(), "b", tree.root(), "b2", kNow), Errno::kSuccess);  // seen under its old name
+  EXPECT_EQ(tree.unlink(tree.root(), "a", kNow), Errno::kSuccess);  // already seen
+  EXPECT_EQ(tree.unlink(tree.root(), "c", kNow), Errno::kSuccess);  // next in line
+  EXPECT_EQ(tree.rename(tree.root(), "b", tree.root(), "b2", kNow),
+            Errno::kSuccess);  // seen under its old name
   file_in(tree, "e");
   for (int i = 0; i < 5; ++i) EXPECT_EQ(read_one(), Errno::kSuccess);
   EXPECT_THAT(seen, ElementsAre("a", "b", "d", "e"));
@@ -284,14 +287,15 @@ TEST(Directory, RenamingEverythingThatIsSeenComesToAnEnd) {
   for (bool more = true; more && steps < 100;) {
     more = false;
     std::string found;
-    EXPECT_EQ(tree.root().directory->for_each(next,
-                                              [&](std::string_view name, const Directory::Entry& entry) {
-                                                found = name;
-                                                next = entry.order + 1;
-                                                more = true;
-                                                return false;
-                                              }),
-              Errno::kSuccess);
+    EXPECT_EQ(
+        tree.root().directory->for_each(next,
+                                        [&](std::string_view name, const Directory::Entry& entry) {
+                                          found = name;
+                                          next = entry.order + 1;
+                                          more = true;
+                                          return false;
+                                        }),
+        Errno::kSuccess);
     if (!more) break;
     ++steps;
     EXPECT_EQ(tree.rename(tree.root(), found, tree.root(), found + "x", kNow), Errno::kSuccess);
@@ -302,7 +306,8 @@ TEST(Directory, RenamingEverythingThatIsSeenComesToAnEnd) {
 TEST(Directory, RestoresAnOrderAndListsTheRestAfterIt) {
   Tree tree({}, kNow);
   for (const char* name : {"new", "b", "a"}) file_in(tree, name);
-  tree.root().directory->restore_order({{7, "a"}, {9, "b"}, {9, "new"}, {10, "gone"}, {8, "a"}}, 12);
+  tree.root().directory->restore_order({{7, "a"}, {9, "b"}, {9, "new"}, {10, "gone"}, {8, "a"}},
+                                       12);
   EXPECT_THAT(listing(tree.root()), ElementsAre("a", "b", "new"));
   EXPECT_THAT(listing(tree.root(), 8), ElementsAre("b", "new"));
   file_in(tree, "last");

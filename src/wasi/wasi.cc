@@ -12,7 +12,8 @@ namespace sw::wasi {
 
 namespace {
 
-// A pipe that can be written takes this much without waiting (POSIX's smallest PIPE_BUF is 512, Linux's is 4096).
+// A pipe that can be written takes this much without waiting (POSIX's smallest PIPE_BUF is 512,
+// Linux's is 4096).
 constexpr std::size_t kWriteBytesMax = 4096;
 
 }  // namespace
@@ -42,7 +43,8 @@ Result<void> Wasi::begin(RunOptions run) {
   for (const auto* texts : {&run_.args, &run_.env}) {
     for (const std::string& text : *texts) {
       if (text.find('\0') != std::string::npos) {
-        return Error{ErrorCode::kInvalidArgument, "an argument or environment entry contains a NUL byte", 0};
+        return Error{ErrorCode::kInvalidArgument,
+                     "an argument or environment entry contains a NUL byte", 0};
       }
     }
   }
@@ -58,8 +60,10 @@ Result<void> Wasi::start_run(RunOptions run) {
     const bool more = i != 0 && i <= run_.more_mounts.size();
     files_.mount(i, i == 0 ? run_.workspace : more ? run_.more_mounts[i - 1] : nullptr);
   }
-  if (const Errno opened = descriptors_.open_standard(files_, options_.preopens); opened != Errno::kSuccess) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("a preopened directory: {}", errno_text(opened)), 0};
+  if (const Errno opened = descriptors_.open_standard(files_, options_.preopens);
+      opened != Errno::kSuccess) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("a preopened directory: {}", errno_text(opened)), 0};
   }
   return {};
 }
@@ -75,13 +79,15 @@ Result<Errno> Wasi::write_output(Stream stream, BytesView bytes) {
   const std::uint64_t max = run_.limits.output_bytes_max;
   const std::uint64_t left = max - std::min(max, output_bytes_);
   output_bytes_ += bytes.size();
-  const BytesView passed = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), left)));
+  const BytesView passed =
+      bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), left)));
   if (!passed.empty() && run_.output) {
     SW_TRY(const Errno failed, pass_on(stream, passed));
     if (failed != Errno::kSuccess) return failed;
   }
   if (passed.size() < bytes.size() && run_.limits.output_overflow == OutputOverflow::kEndRun) {
-    return Error{ErrorCode::kLimitExceeded, fmt::format("the output passed its limit of {} bytes", max), 0};
+    return Error{ErrorCode::kLimitExceeded,
+                 fmt::format("the output passed its limit of {} bytes", max), 0};
   }
   return Errno::kSuccess;
 }
@@ -92,10 +98,13 @@ Result<Errno> Wasi::pass_on(Stream stream, BytesView bytes) {
   // Whoever reads may have stopped reading. A run that waits for them must still end at its limit.
   while (!bytes.empty()) {
     const WaitEnd end = run_.cancellation->wait_until(std::nullopt, fd, WaitTo::kWrite);
-    if (end == WaitEnd::kCancelled) return Error{ErrorCode::kGuestStopped, "stopped while writing its output", 0};
-    if (end != WaitEnd::kReady) continue;  // a part may be written already: there is nobody to tell yet
+    if (end == WaitEnd::kCancelled)
+      return Error{ErrorCode::kGuestStopped, "stopped while writing its output", 0};
+    // a part may be written already: there is nobody to tell yet
+    if (end != WaitEnd::kReady) continue;
     const BytesView part = bytes.first(std::min(bytes.size(), kWriteBytesMax));
-    if (const Errno failed = run_.output->write(stream, part); failed != Errno::kSuccess) return failed;
+    if (const Errno failed = run_.output->write(stream, part); failed != Errno::kSuccess)
+      return failed;
     bytes = bytes.subspan(part.size());
   }
   return Errno::kSuccess;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Wasmtime's C API as our .cc files use it: owners for its handles and its errors as ours. Private to this room.
+// Wasmtime's C API as our .cc files use it: owners for its handles and its errors as ours. Private
+// to this room.
 
 #include <wasmtime.h>
 
@@ -23,7 +24,8 @@ struct Deleter {
 
 using EnginePtr = std::unique_ptr<wasm_engine_t, Deleter<&wasm_engine_delete>>;
 using ErrorPtr = std::unique_ptr<wasmtime_error_t, Deleter<&wasmtime_error_delete>>;
-using InstancePrePtr = std::unique_ptr<wasmtime_instance_pre_t, Deleter<&wasmtime_instance_pre_delete>>;
+using InstancePrePtr =
+    std::unique_ptr<wasmtime_instance_pre_t, Deleter<&wasmtime_instance_pre_delete>>;
 using LinkerPtr = std::unique_ptr<wasmtime_linker_t, Deleter<&wasmtime_linker_delete>>;
 using ModulePtr = std::unique_ptr<wasmtime_module_t, Deleter<&wasmtime_module_delete>>;
 using StorePtr = std::unique_ptr<wasmtime_store_t, Deleter<&wasmtime_store_delete>>;

@@ -18,7 +18,8 @@ namespace sw::wasm {
 
 namespace {
 
-// Debian 12's kernel headers are older than PAGEMAP_SCAN; these are the ABI of linux/fs.h since 6.7.
+// Debian 12's kernel headers are older than PAGEMAP_SCAN; these are the ABI of linux/fs.h since
+// 6.7.
 struct ScanRegion {
   std::uint64_t start;
   std::uint64_t end;
@@ -59,7 +60,8 @@ class PagemapScan final : public DirtyPageScanner {
  public:
   explicit PagemapScan(UniqueFd pagemap) : pagemap_(std::move(pagemap)) {}
 
-  Result<void> scan(BytesView memory, BytesView /*image*/, std::vector<ByteRange>& ranges) override {
+  Result<void> scan(BytesView memory, BytesView /*image*/,
+                    std::vector<ByteRange>& ranges) override {
     ranges.clear();
     const auto base = reinterpret_cast<std::uint64_t>(memory.data());
     const std::uint64_t end = base + memory.size();
@@ -70,7 +72,8 @@ class PagemapScan final : public DirtyPageScanner {
       argument.end = end;
       argument.vec = reinterpret_cast<std::uint64_t>(regions_.data());
       argument.vec_len = regions_.size();
-      // Not of the file, and in memory or in swap: a page that was only swapped out is as dirty as before.
+      // Not of the file, and in memory or in swap: a page that was only swapped out is as dirty as
+      // before.
       argument.category_inverted = kPageIsFile;
       argument.category_mask = kPageIsFile;
       argument.category_anyof_mask = kPageIsPresent | kPageIsSwapped;
@@ -81,8 +84,8 @@ class PagemapScan final : public DirtyPageScanner {
         const ScanRegion& region = regions_[static_cast<std::size_t>(i)];
         append(ranges, region.start - base, region.end - base);
       }
-      // Not walk_end: after a full vector the kernel reports the start of the page-table range it was in, and
-      // going on there would return regions a second time.
+      // Not walk_end: after a full vector the kernel reports the start of the page-table range it
+      // was in, and going on there would return regions a second time.
       if (static_cast<std::size_t>(count) < regions_.size()) break;
       from = regions_.back().end;
     }
@@ -99,7 +102,8 @@ class PagemapRead final : public DirtyPageScanner {
  public:
   explicit PagemapRead(UniqueFd pagemap) : pagemap_(std::move(pagemap)) {}
 
-  Result<void> scan(BytesView memory, BytesView /*image*/, std::vector<ByteRange>& ranges) override {
+  Result<void> scan(BytesView memory, BytesView /*image*/,
+                    std::vector<ByteRange>& ranges) override {
     // Bits of Documentation/admin-guide/mm/pagemap.rst.
     constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
     constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
@@ -114,7 +118,8 @@ class PagemapRead final : public DirtyPageScanner {
       if (got <= 0) return errno_error(got == 0 ? EIO : errno, "reading /proc/self/pagemap");
       const std::size_t count = static_cast<std::size_t>(got) / sizeof(std::uint64_t);
       for (std::size_t i = 0; i < count; ++i, ++page) {
-        const bool dirty = (entries_[i] & kOfFile) == 0 && (entries_[i] & (kPresent | kSwapped)) != 0;
+        const bool dirty =
+            (entries_[i] & kOfFile) == 0 && (entries_[i] & (kPresent | kSwapped)) != 0;
         if (dirty) append(ranges, page * kPageBytes, (page + 1) * kPageBytes);
       }
     }
@@ -134,7 +139,8 @@ class Compare final : public DirtyPageScanner {
     ranges.clear();
     for (std::size_t at = 0; at < memory.size(); at += kPageBytes) {
       const std::byte* expected = at < image.size() ? image.data() + at : kZeroPage.data();
-      if (std::memcmp(memory.data() + at, expected, kPageBytes) != 0) append(ranges, at, at + kPageBytes);
+      if (std::memcmp(memory.data() + at, expected, kPageBytes) != 0)
+        append(ranges, at, at + kPageBytes);
     }
     return {};
   }
@@ -156,10 +162,12 @@ Result<std::unique_ptr<DirtyPageScanner>> DirtyPageScanner::create(DirtyMethod m
     scanner = std::make_unique<Compare>();
   } else {
     SW_TRY(UniqueFd pagemap, open_pagemap());
-    if (method == DirtyMethod::kPagemapScan) scanner = std::make_unique<PagemapScan>(std::move(pagemap));
+    if (method == DirtyMethod::kPagemapScan)
+      scanner = std::make_unique<PagemapScan>(std::move(pagemap));
     else scanner = std::make_unique<PagemapRead>(std::move(pagemap));
   }
-  if (!works(*scanner)) return Error{ErrorCode::kUnavailable, "this kernel does not offer that scan", 0};
+  if (!works(*scanner))
+    return Error{ErrorCode::kUnavailable, "this kernel does not offer that scan", 0};
   return scanner;
 }
 

@@ -37,11 +37,13 @@ std::string cpu_features() {
 
 }  // namespace
 
-Engine::Engine(const EngineOptions& options) : options_(options), state_(std::make_unique<State>()) {}
+Engine::Engine(const EngineOptions& options)
+    : options_(options), state_(std::make_unique<State>()) {}
 Engine::~Engine() = default;
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
-  // Whatever this engine's means are: Wasmtime's handler comes with the first engine, and must find ours.
+  // Whatever this engine's means are: Wasmtime's handler comes with the first engine, and must find
+  // ours.
   install_stop_signal_handler();
   wasm_config_t* config = wasm_config_new();
   wasmtime_config_wasm_exceptions_set(config, true);
@@ -56,18 +58,20 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
   wasmtime_config_max_wasm_stack_set(config, options.stack_bytes_max);
   wasmtime_config_cranelift_opt_level_set(config, WASMTIME_OPT_LEVEL_SPEED);
   wasmtime_config_epoch_interruption_set(config, options.stop_means == StopMeans::kEpoch);
-  wasmtime_config_host_memory_creator_set(config, const_cast<wasmtime_memory_creator_t*>(&kMemoryCreator));
+  wasmtime_config_host_memory_creator_set(config,
+                                          const_cast<wasmtime_memory_creator_t*>(&kMemoryCreator));
   std::unique_ptr<Engine> engine(new Engine(options));
   engine->state_->engine.reset(wasm_engine_new_with_config(config));
-  if (!engine->state_->engine) return Error{ErrorCode::kUnavailable, "Wasmtime refused its configuration", 0};
+  if (!engine->state_->engine)
+    return Error{ErrorCode::kUnavailable, "Wasmtime refused its configuration", 0};
   return engine;
 }
 
 std::string Engine::fingerprint() const {
   Sha256 hash;
   hash.field("wasmtime " WASMTIME_VERSION)
-      .field(fmt::format("exceptions gc speed reservation={} guard={} stack={}", kReservationBytes, kGuardBytes,
-                         options_.stack_bytes_max))
+      .field(fmt::format("exceptions gc speed reservation={} guard={} stack={}", kReservationBytes,
+                         kGuardBytes, options_.stack_bytes_max))
       .field(cpu_features());
   if (options_.stop_means == StopMeans::kEpoch) hash.field("epoch checks");
   return hash.hex();

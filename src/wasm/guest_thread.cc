@@ -10,8 +10,8 @@ namespace sw::wasm {
 
 namespace {
 
-/// Lowest address of the calling thread's stack; asked once per thread, as the answer costs a file read on the
-/// main thread.
+/// Lowest address of the calling thread's stack; asked once per thread, as the answer costs a file
+/// read on the main thread.
 std::uintptr_t stack_floor() {
   thread_local const std::uintptr_t floor = [] {
     pthread_attr_t attributes;
@@ -35,7 +35,8 @@ std::size_t stack_bytes_left() {
 Result<void> run_on_guest_thread(const EngineOptions& options, const std::function<void()>& body) {
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
-  int failed = ::pthread_attr_setstacksize(&attributes, options.stack_bytes_max + 2 * kHostStackReserve);
+  int failed =
+      ::pthread_attr_setstacksize(&attributes, options.stack_bytes_max + 2 * kHostStackReserve);
   pthread_t thread = {};
   if (failed == 0) {
     failed = ::pthread_create(

@@ -15,13 +15,15 @@ namespace sw::wasm {
 namespace {
 
 bool is_zero(BytesView bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 /// End of the run of pages starting at `begin` that are all zero, or all not.
 std::size_t run_end(BytesView memory, std::size_t begin, bool zero) {
   std::size_t end = begin;
-  while (end < memory.size() && is_zero(memory.subspan(end, std::min(kPageBytes, memory.size() - end))) == zero) {
+  while (end < memory.size() &&
+         is_zero(memory.subspan(end, std::min(kPageBytes, memory.size() - end))) == zero) {
     end += kPageBytes;
   }
   return std::min(end, memory.size());
@@ -31,13 +33,16 @@ std::size_t run_end(BytesView memory, std::size_t begin, bool zero) {
 
 Result<void> Image::write(const std::filesystem::path& path, BytesView memory) {
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const auto failure = [&] { return errno_error(errno, fmt::format("cannot write the image {}", path.native())); };
+  const auto failure = [&] {
+    return errno_error(errno, fmt::format("cannot write the image {}", path.native()));
+  };
   if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(memory.size())) != 0) return failure();
   for (std::size_t at = 0; at < memory.size();) {
     const std::size_t data = run_end(memory, at, true);
     at = run_end(memory, data, false);
     for (std::size_t put = data; put < at;) {
-      const ssize_t done = ::pwrite(fd.get(), memory.data() + put, at - put, static_cast<off_t>(put));
+      const ssize_t done =
+          ::pwrite(fd.get(), memory.data() + put, at - put, static_cast<off_t>(put));
       if (done < 0 && errno == EINTR) continue;
       if (done < 0) return failure();
       put += static_cast<std::size_t>(done);
@@ -55,10 +60,12 @@ Result<std::shared_ptr<const Image>> Image::open(const std::filesystem::path& pa
   }
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size == 0 || size % kWasmPageBytes != 0) {
-    return Error{ErrorCode::kCorrupt, fmt::format("the image {} has a size no memory can have", path.native()), 0};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("the image {} has a size no memory can have", path.native()), 0};
   }
   void* bytes = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
-  if (bytes == MAP_FAILED) return errno_error(errno, fmt::format("cannot map the image {}", path.native()));
+  if (bytes == MAP_FAILED)
+    return errno_error(errno, fmt::format("cannot map the image {}", path.native()));
   return std::shared_ptr<const Image>(
       new Image(std::move(fd), BytesView(static_cast<const std::byte*>(bytes), size)));
 }

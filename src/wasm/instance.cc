@@ -40,7 +40,8 @@ bool same_value(const wasmtime_val_t& a, const wasmtime_val_t& b) {
   }
 }
 
-/// Called on the guest's thread when the engine's counter was raised, for whichever of its instances.
+/// Called on the guest's thread when the engine's counter was raised, for whichever of its
+/// instances.
 wasmtime_error_t* at_epoch(wasmtime_context_t* /*context*/, void* state, std::uint64_t* delta,
                            wasmtime_update_deadline_kind_t* kind) {
   auto& instance = *static_cast<Instance::State*>(state);
@@ -75,27 +76,29 @@ InstancePre::InstancePre(std::shared_ptr<State> state) : state_(std::move(state)
 InstancePre::~InstancePre() = default;
 
 Result<std::shared_ptr<InstancePre>> InstancePre::create(Engine& engine, const Linker& linker,
-                                                         const Module& module, const StateFacts& facts,
+                                                         const Module& module,
+                                                         const StateFacts& facts,
                                                          std::shared_ptr<const Image> image) {
   wasmtime_instance_pre_t* pre = nullptr;
-  SW_CHECK_OK(
-      check(wasmtime_linker_instantiate_pre(linker.state_->linker.get(), module.state().module.get(), &pre),
-            ErrorCode::kInvalidArgument));
+  SW_CHECK_OK(check(wasmtime_linker_instantiate_pre(linker.state_->linker.get(),
+                                                    module.state().module.get(), &pre),
+                    ErrorCode::kInvalidArgument));
   auto slots = std::make_shared<SlotPool>(image);
-  auto state =
-      std::make_shared<State>(State{.engine = engine.state().engine.get(),
-                                    .pre = InstancePrePtr(pre),
-                                    .module = module,
-                                    .facts = facts,
-                                    .image = std::move(image),
-                                    .slots = std::move(slots),
-                                    .memory_bytes_min = declared_memory_bytes(module.state().module.get()),
-                                    .stack_bytes_max = engine.options().stack_bytes_max,
-                                    .stop_means = engine.options().stop_means});
+  auto state = std::make_shared<State>(
+      State{.engine = engine.state().engine.get(),
+            .pre = InstancePrePtr(pre),
+            .module = module,
+            .facts = facts,
+            .image = std::move(image),
+            .slots = std::move(slots),
+            .memory_bytes_min = declared_memory_bytes(module.state().module.get()),
+            .stack_bytes_max = engine.options().stack_bytes_max,
+            .stop_means = engine.options().stop_means});
   return std::shared_ptr<InstancePre>(new InstancePre(std::move(state)));
 }
 
-Result<std::unique_ptr<Instance>> InstancePre::instantiate(HostState& host, const InstanceLimits& limits) {
+Result<std::unique_ptr<Instance>> InstancePre::instantiate(HostState& host,
+                                                           const InstanceLimits& limits) {
   auto state = std::make_unique<Instance::State>();
   state->pre = state_;
   state->host = &host;
@@ -122,24 +125,28 @@ Result<void> Instance::start(const InstanceLimits& limits) {
   wasm_trap_t* raw_trap = nullptr;
   {
     const MemoryRequestScope scope(request);
-    SW_CHECK_OK(
-        check(wasmtime_instance_pre_instantiate(pre.pre.get(), state_->context, &state_->instance, &raw_trap),
-              ErrorCode::kUnavailable));
+    SW_CHECK_OK(check(wasmtime_instance_pre_instantiate(pre.pre.get(), state_->context,
+                                                        &state_->instance, &raw_trap),
+                      ErrorCode::kUnavailable));
   }
-  if (const TrapPtr trap(raw_trap); trap) return Error{ErrorCode::kGuestTrap, message_of(trap.get()), 0};
+  if (const TrapPtr trap(raw_trap); trap)
+    return Error{ErrorCode::kGuestTrap, message_of(trap.get()), 0};
   state_->slot = request.made;
   wasmtime_extern_t item;
   if (wasmtime_instance_export_get(state_->context, &state_->instance, "memory", 6, &item) &&
       item.kind == WASMTIME_EXTERN_MEMORY) {
-    const auto* data = reinterpret_cast<std::byte*>(wasmtime_memory_data(state_->context, &item.of.memory));
+    const auto* data =
+        reinterpret_cast<std::byte*>(wasmtime_memory_data(state_->context, &item.of.memory));
     if (state_->slot == nullptr || state_->slot->base() != data) {
       return Error{ErrorCode::kInternal, "the module's memory did not come from its slot", 0};
     }
   }
   for (std::uint32_t i = 0; i < pre.facts.mutable_globals; ++i) {
     const std::string name = fmt::format("{}{}", kGlobalExportPrefix, i);
-    if (!wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(), &item)) {
-      return Error{ErrorCode::kInternal, fmt::format("the prepared module lacks its export {}", name), 0};
+    if (!wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(),
+                                      &item)) {
+      return Error{ErrorCode::kInternal,
+                   fmt::format("the prepared module lacks its export {}", name), 0};
     }
     State::Global global{.global = item.of.global, .initial = {}};
     wasmtime_global_get(state_->context, &global.global, &global.initial);
@@ -157,14 +164,18 @@ MemoryView Instance::memory() const {
 
 BytesView Instance::image() const { return state_->slot ? state_->slot->image() : BytesView{}; }
 
-std::uint64_t Instance::memory_bytes_max() const { return state_->slot ? state_->slot->bytes_max() : 0; }
+std::uint64_t Instance::memory_bytes_max() const {
+  return state_->slot ? state_->slot->bytes_max() : 0;
+}
 void Instance::set_memory_bytes_max(std::uint64_t bytes) {
   if (state_->slot) state_->slot->set_bytes_max(bytes);
 }
 Result<void> Instance::charge(std::uint64_t bytes) {
   return state_->slot ? state_->slot->charge(bytes) : Result<void>();
 }
-std::uint64_t Instance::refused_growths() const { return state_->slot ? state_->slot->refused_growths() : 0; }
+std::uint64_t Instance::refused_growths() const {
+  return state_->slot ? state_->slot->refused_growths() : 0;
+}
 
 HostMemoryScope::HostMemoryScope(Instance& instance)
     : slot_(instance.state_->slot), charged_before_(slot_ ? slot_->charged() : 0) {}
@@ -180,7 +191,8 @@ Result<void> Instance::grow_memory_to(std::uint64_t bytes) {
   }
   const std::uint64_t now = memory().size();
   if (bytes <= now) return {};
-  // Through Wasmtime, never by changing the slot alone: the instance keeps a copy of its memory's length.
+  // Through Wasmtime, never by changing the slot alone: the instance keeps a copy of its memory's
+  // length.
   std::uint64_t previous = 0;
   return check(wasmtime_memory_grow(state_->context, &item.of.memory,
                                     (bytes - now + kWasmPageBytes - 1) / kWasmPageBytes, &previous),
@@ -189,7 +201,8 @@ Result<void> Instance::grow_memory_to(std::uint64_t bytes) {
 
 bool Instance::has_export(std::string_view name) {
   wasmtime_extern_t item;
-  return wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(), &item);
+  return wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(),
+                                      &item);
 }
 
 Result<std::size_t> Instance::find_function_raw(std::string_view name, const Signature& signature) {
@@ -197,15 +210,18 @@ Result<std::size_t> Instance::find_function_raw(std::string_view name, const Sig
   auto known = state_->function_indices.find(key);
   if (known == state_->function_indices.end()) {
     wasmtime_extern_t item;
-    if (!wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(), &item) ||
+    if (!wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(),
+                                      &item) ||
         item.kind != WASMTIME_EXTERN_FUNC) {
-      return Error{ErrorCode::kNotFound, fmt::format("the module exports no function '{}'", name), 0};
+      return Error{ErrorCode::kNotFound, fmt::format("the module exports no function '{}'", name),
+                   0};
     }
     const TypePtr type(wasmtime_func_type(state_->context, &item.of.func));
     bool supported = true;
     Signature actual = signature_of(type.get(), supported);
     if (!supported) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' has types that we do not pass", name), 0};
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("'{}' has types that we do not pass", name), 0};
     }
     known = state_->function_indices.emplace(key, state_->functions.size()).first;
     state_->functions.push_back({std::move(actual), item.of.func});
@@ -217,11 +233,13 @@ Result<std::size_t> Instance::find_function_raw(std::string_view name, const Sig
 }
 
 Result<void> Instance::enter() {
-  if (poisoned_) return Error{ErrorCode::kInternal, "an instance was called after it ended abnormally", 0};
+  if (poisoned_)
+    return Error{ErrorCode::kInternal, "an instance was called after it ended abnormally", 0};
   const std::lock_guard lock(state_->run_mutex);
   if (state_->depth == 0) {
     if (stack_bytes_left() < state_->pre->stack_bytes_max + kHostStackReserve) {
-      return Error{ErrorCode::kInternal, "a guest was called on a thread whose stack is too small for it", 0};
+      return Error{ErrorCode::kInternal,
+                   "a guest was called on a thread whose stack is too small for it", 0};
     }
     state_->stop_requested = false;
   }
@@ -263,8 +281,10 @@ Error Instance::describe_end(std::string message, bool stopped, const void* raw_
   if (has_code && code == WASMTIME_TRAP_CODE_STACK_OVERFLOW) {
     return Error{ErrorCode::kGuestStackOverflow, "the guest's call stack is exhausted", 0};
   }
-  // Wasmtime appends a backtrace of the interpreter's own frames, then the cause on a line of its own.
-  if (const auto cause = message.rfind("wasm trap: "); cause != std::string::npos) message.erase(0, cause);
+  // Wasmtime appends a backtrace of the interpreter's own frames, then the cause on a line of its
+  // own.
+  if (const auto cause = message.rfind("wasm trap: "); cause != std::string::npos)
+    message.erase(0, cause);
   return Error{ErrorCode::kGuestTrap, message.substr(0, message.find('\n')), 0};
 }
 
@@ -281,7 +301,8 @@ void* Instance::trap_for(Result<void> result) {
 
 Result<std::int32_t> Instance::global_i32(std::string_view name) {
   wasmtime_extern_t item;
-  if (!wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(), &item) ||
+  if (!wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(),
+                                    &item) ||
       item.kind != WASMTIME_EXTERN_GLOBAL) {
     return Error{ErrorCode::kNotFound, fmt::format("the module exports no global '{}'", name), 0};
   }
@@ -337,8 +358,10 @@ std::string Instance::reason_not_at_rest() const {
 ResetStats Instance::reset() {
   ResetStats stats;
   if (poisoned_) stats.verdict = KeepVerdict::kEndedAbnormally;
-  else if (!state_->pre->image || !state_->pre->facts.keepable()) stats.verdict = KeepVerdict::kNotKeepable;
-  else if (state_->slot->size() != state_->slot->size_at_rest()) stats.verdict = KeepVerdict::kMemoryGrew;
+  else if (!state_->pre->image || !state_->pre->facts.keepable())
+    stats.verdict = KeepVerdict::kNotKeepable;
+  else if (state_->slot->size() != state_->slot->size_at_rest())
+    stats.verdict = KeepVerdict::kMemoryGrew;
   else if (!globals_are_initial()) stats.verdict = KeepVerdict::kGlobalChanged;
   else {
     if (!state_->scanner) state_->scanner = DirtyPageScanner::create();

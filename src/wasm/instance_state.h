@@ -27,7 +27,8 @@ struct InstancePre::State {
 };
 
 struct Instance::State {
-  std::shared_ptr<InstancePre::State> pre;  // shared by all instances: code and slots outlive each of them
+  // shared by all instances: code and slots outlive each of them
+  std::shared_ptr<InstancePre::State> pre;
   HostState* host = nullptr;
   StorePtr store;
   wasmtime_context_t* context = nullptr;

@@ -12,7 +12,8 @@
 
 namespace sw::wasm {
 
-static_assert(sizeof(RawValue) == sizeof(wasmtime_val_raw_t) && alignof(RawValue) == alignof(wasmtime_val_raw_t));
+static_assert(sizeof(RawValue) == sizeof(wasmtime_val_raw_t) &&
+              alignof(RawValue) == alignof(wasmtime_val_raw_t));
 
 namespace {
 
@@ -43,12 +44,13 @@ Result<void> run_guarded(const HostFunction& function, Caller& caller, RawValue*
   }
 }
 
-wasm_trap_t* call_host(void* environment, wasmtime_caller_t* wasmtime_caller, wasmtime_val_raw_t* values,
-                       std::size_t /*count*/) {
+wasm_trap_t* call_host(void* environment, wasmtime_caller_t* wasmtime_caller,
+                       wasmtime_val_raw_t* values, std::size_t /*count*/) {
   wasmtime_context_t* context = wasmtime_caller_context(wasmtime_caller);
   auto& instance = *static_cast<Instance*>(wasmtime_context_get_data(context));
   Caller caller(instance);
-  auto result = run_guarded(*static_cast<HostFunction*>(environment), caller, reinterpret_cast<RawValue*>(values));
+  auto result = run_guarded(*static_cast<HostFunction*>(environment), caller,
+                            reinterpret_cast<RawValue*>(values));
   return static_cast<wasm_trap_t*>(instance.trap_for(std::move(result)));
 }
 
@@ -69,20 +71,21 @@ Linker::~Linker() = default;
 Linker::Linker(Linker&&) noexcept = default;
 Linker& Linker::operator=(Linker&&) noexcept = default;
 
-Result<void> Linker::define_raw(std::string_view module, std::string_view name, const Signature& signature,
-                                HostFunction function) {
+Result<void> Linker::define_raw(std::string_view module, std::string_view name,
+                                const Signature& signature, HostFunction function) {
   definitions_.push_back({std::string(module), std::string(name), signature});
   const TypePtr type = to_wasm(signature);
   // Wasmtime owns the function from here on, also when the definition fails.
   auto owned = std::make_unique<HostFunction>(std::move(function));
-  return check(wasmtime_linker_define_func_unchecked(state_->linker.get(), module.data(), module.size(),
-                                                     name.data(), name.size(), type.get(), &call_host,
-                                                     owned.release(), &delete_host_function),
+  return check(wasmtime_linker_define_func_unchecked(
+                   state_->linker.get(), module.data(), module.size(), name.data(), name.size(),
+                   type.get(), &call_host, owned.release(), &delete_host_function),
                ErrorCode::kInvalidArgument);
 }
 
 Result<void> Linker::define_missing_as_traps(const Module& module) {
-  return check(wasmtime_linker_define_unknown_imports_as_traps(state_->linker.get(), module.state().module.get()),
+  return check(wasmtime_linker_define_unknown_imports_as_traps(state_->linker.get(),
+                                                               module.state().module.get()),
                ErrorCode::kInvalidArgument);
 }
 

@@ -26,9 +26,11 @@ std::string StateFacts::reason_not_keepable() const {
 Result<PreparedModule> prepare_module(BytesView wasm) {
   char* error = nullptr;
   const std::unique_ptr<sw_prepared_t, decltype(&sw_prepared_delete)> prepared(
-      sw_prepare(reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &error), &sw_prepared_delete);
+      sw_prepare(reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &error),
+      &sw_prepared_delete);
   if (!prepared) {
-    Error failure{ErrorCode::kInvalidArgument, fmt::format("not a usable WebAssembly module: {}", error), 0};
+    Error failure{ErrorCode::kInvalidArgument,
+                  fmt::format("not a usable WebAssembly module: {}", error), 0};
     sw_prepare_free_error(error);
     return failure;
   }
@@ -47,7 +49,8 @@ Result<PreparedModule> prepare_module(BytesView wasm) {
   result.segments.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     DataSegment& segment = result.segments[i];
-    bytes = reinterpret_cast<const std::byte*>(sw_prepared_segment(prepared.get(), i, &segment.offset, &length));
+    bytes = reinterpret_cast<const std::byte*>(
+        sw_prepared_segment(prepared.get(), i, &segment.offset, &length));
     segment.bytes.assign(bytes, bytes + length);
   }
   return result;
@@ -55,7 +58,8 @@ Result<PreparedModule> prepare_module(BytesView wasm) {
 
 Result<Bytes> wat_to_wasm(std::string_view text) {
   wasm_byte_vec_t wasm;
-  SW_CHECK_OK(check(wasmtime_wat2wasm(text.data(), text.size(), &wasm), ErrorCode::kInvalidArgument));
+  SW_CHECK_OK(
+      check(wasmtime_wat2wasm(text.data(), text.size(), &wasm), ErrorCode::kInvalidArgument));
   const auto* bytes = reinterpret_cast<const std::byte*>(wasm.data);
   Bytes result(bytes, bytes + wasm.size);
   wasm_byte_vec_delete(&wasm);
@@ -64,16 +68,18 @@ Result<Bytes> wat_to_wasm(std::string_view text) {
 
 Result<Module> Module::compile(Engine& engine, BytesView wasm) {
   wasmtime_module_t* module = nullptr;
-  SW_CHECK_OK(check(wasmtime_module_new(engine.state().engine.get(),
-                                        reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &module),
-                    ErrorCode::kInvalidArgument));
+  SW_CHECK_OK(check(
+      wasmtime_module_new(engine.state().engine.get(),
+                          reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &module),
+      ErrorCode::kInvalidArgument));
   return Module(std::make_shared<State>(State{ModulePtr(module)}));
 }
 
 Result<Module> Module::load(Engine& engine, const std::filesystem::path& path) {
   wasmtime_module_t* module = nullptr;
-  SW_CHECK_OK(check(wasmtime_module_deserialize_file(engine.state().engine.get(), path.c_str(), &module),
-                    ErrorCode::kCorrupt));
+  SW_CHECK_OK(
+      check(wasmtime_module_deserialize_file(engine.state().engine.get(), path.c_str(), &module),
+            ErrorCode::kCorrupt));
   return Module(std::make_shared<State>(State{ModulePtr(module)}));
 }
 
@@ -91,8 +97,8 @@ std::vector<ImportName> Module::imports() const {
   wasmtime_module_imports(state_->module.get(), &types);
   std::vector<ImportName> names;
   for (std::size_t i = 0; i < types.size; ++i) {
-    names.push_back(
-        {to_string(wasm_importtype_module(types.data[i])), to_string(wasm_importtype_name(types.data[i]))});
+    names.push_back({to_string(wasm_importtype_module(types.data[i])),
+                     to_string(wasm_importtype_name(types.data[i]))});
   }
   wasm_importtype_vec_delete(&types);
   return names;
@@ -102,7 +108,8 @@ std::vector<std::string> Module::exports() const {
   wasm_exporttype_vec_t types;
   wasmtime_module_exports(state_->module.get(), &types);
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < types.size; ++i) names.push_back(to_string(wasm_exporttype_name(types.data[i])));
+  for (std::size_t i = 0; i < types.size; ++i)
+    names.push_back(to_string(wasm_exporttype_name(types.data[i])));
   wasm_exporttype_vec_delete(&types);
   return names;
 }

@@ -18,17 +18,17 @@ namespace sw::wasm {
 
 namespace {
 
-// How many resets a page stays after it was last changed. A page that is written with the value it had looks
-// unchanged and faults again once in so many runs.
+// How many resets a page stays after it was last changed. A page that is written with the value it
+// had looks unchanged and faults again once in so many runs.
 constexpr std::uint8_t kHeatMax = 200;
-// After a run that touches more pages than this the whole memory is mapped anew. It has read many more than it
-// wrote, and each page that is present, though clean, makes every later scan slower.
+// After a run that touches more pages than this the whole memory is mapped anew. It has read many
+// more than it wrote, and each page that is present, though clean, makes every later scan slower.
 constexpr std::size_t kUsualPagesMax = 1000;
 // And after so many runs, for those that only read a lot.
 constexpr std::uint32_t kResetsUntilDrop = 512;
 
-// Host code that works through a gigabyte faults once in each window, which costs some microseconds; and whatever
-// the guest touches next lies most likely in another one.
+// Host code that works through a gigabyte faults once in each window, which costs some
+// microseconds; and whatever the guest touches next lies most likely in another one.
 constexpr std::size_t kWindowBytes = std::size_t{1} << 20;
 
 thread_local MemoryRequest* current_request = nullptr;
@@ -39,7 +39,9 @@ struct MemoryHandle {
   std::shared_ptr<SlotPool> pool;  // null: the memory is not an instance's own (the GC heap)
 };
 
-wasmtime_error_t* to_wasmtime(const Error& error) { return wasmtime_error_new(error.message.c_str()); }
+wasmtime_error_t* to_wasmtime(const Error& error) {
+  return wasmtime_error_new(error.message.c_str());
+}
 
 std::uint8_t* get_memory(void* environment, std::size_t* size, std::size_t* capacity) {
   const Slot& slot = *static_cast<MemoryHandle*>(environment)->slot;
@@ -61,13 +63,15 @@ void finalize_memory(void* environment) {
 // Debian 12's kernel headers are older than this feature, which is in Linux since 6.7.
 constexpr std::uint64_t kWriteProtectAsync = 1 << 15;  // UFFD_FEATURE_WP_ASYNC
 
-/// Makes a fault in the range bring in its own page only. By default the kernel maps the sixteen pages around it
-/// as well; those are clean, but each page that is present costs every scan for dirty pages some 15 ns, and an
-/// interpreter that touches 700 pages here and there would have 8,000 present. Memory registered for write
-/// protection is exempt from that, protected or not (nothing here ever is).
-/// Empty where the kernel does not offer it: scans are then slower, and nothing else changes.
+/// Makes a fault in the range bring in its own page only. By default the kernel maps the sixteen
+/// pages around it as well; those are clean, but each page that is present costs every scan for
+/// dirty pages some 15 ns, and an interpreter that touches 700 pages here and there would have
+/// 8,000 present. Memory registered for write protection is exempt from that, protected or not
+/// (nothing here ever is). Empty where the kernel does not offer it: scans are then slower, and
+/// nothing else changes.
 UniqueFd map_page_by_page(void* base, std::size_t length) {
-  UniqueFd fd(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)));
+  UniqueFd fd(
+      static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)));
   if (!fd) return fd;
   uffdio_api api = {};
   api.api = UFFD_API;
@@ -88,19 +92,22 @@ Result<std::unique_ptr<Slot>> Slot::create(std::shared_ptr<const Image> image, s
   std::unique_ptr<Slot> slot(new Slot);
   const std::size_t image_size = image ? image->size() : 0;
   slot->mapped_ = reserved + guard;
-  void* base = ::mmap(nullptr, slot->mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) return errno_error(errno, "cannot reserve address space for a linear memory");
+  void* base =
+      ::mmap(nullptr, slot->mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED)
+    return errno_error(errno, "cannot reserve address space for a linear memory");
   slot->base_ = static_cast<std::byte*>(base);
   slot->reserved_ = reserved;
   slot->bytes_max_ = reserved;
-  if (image && ::mmap(base, image_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-                      image->fd(), 0) == MAP_FAILED) {
+  if (image && ::mmap(base, image_size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, image->fd(), 0) == MAP_FAILED) {
     return errno_error(errno, "cannot map a memory image");
   }
   if (image) slot->page_by_page_ = map_page_by_page(base, image_size);
   slot->size_at_rest_ = std::max(minimum, image_size);
   if (slot->size_at_rest_ > image_size &&
-      ::mprotect(slot->base_ + image_size, slot->size_at_rest_ - image_size, PROT_READ | PROT_WRITE) != 0) {
+      ::mprotect(slot->base_ + image_size, slot->size_at_rest_ - image_size,
+                 PROT_READ | PROT_WRITE) != 0) {
     return errno_error(errno, "cannot make a linear memory accessible");
   }
   slot->size_ = slot->size_at_rest_;
@@ -180,7 +187,8 @@ Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<ByteRange
       std::uint8_t& heat = heat_[at / kPageBytes];
       const bool is_new = heat == 0;
       const bool is_beyond = at >= original.size();
-      const bool differs = is_beyond || std::memcmp(base_ + at, original.data() + at, kPageBytes) != 0;
+      const bool differs =
+          is_beyond || std::memcmp(base_ + at, original.data() + at, kPageBytes) != 0;
       changed += differs ? 1 : 0;
       heat = is_new || differs ? kHeatMax : static_cast<std::uint8_t>(heat - 1);
       if (is_beyond || heat == 0) {
@@ -225,7 +233,8 @@ void Slot::allow_access() {
   blocked_.store(false, std::memory_order_release);
 }
 
-Result<std::unique_ptr<Slot>> SlotPool::take(std::size_t minimum, std::size_t reserved, std::size_t guard) {
+Result<std::unique_ptr<Slot>> SlotPool::take(std::size_t minimum, std::size_t reserved,
+                                             std::size_t guard) {
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
@@ -238,10 +247,12 @@ Result<std::unique_ptr<Slot>> SlotPool::take(std::size_t minimum, std::size_t re
 }
 
 void SlotPool::give_back(std::unique_ptr<Slot> slot) {
-  if (!image_) return;  // without an image memory starts as the module's data segments, not as zeros
+  // without an image memory starts as the module's data segments, not as zeros
+  if (!image_) return;
   const std::lock_guard lock(mutex_);
   if (!scanner_) scanner_ = DirtyPageScanner::create();
-  if (idle_.size() < kIdleMax && slot->reset(*scanner_, scratch_).ok()) idle_.push_back(std::move(slot));
+  if (idle_.size() < kIdleMax && slot->reset(*scanner_, scratch_).ok())
+    idle_.push_back(std::move(slot));
 }
 
 MemoryRequestScope::MemoryRequestScope(MemoryRequest& request) : previous_(current_request) {
@@ -249,15 +260,17 @@ MemoryRequestScope::MemoryRequestScope(MemoryRequest& request) : previous_(curre
 }
 MemoryRequestScope::~MemoryRequestScope() { current_request = previous_; }
 
-wasmtime_error_t* new_linear_memory(void* /*environment*/, const wasm_memorytype_t* /*type*/, std::size_t minimum,
-                                    std::size_t /*maximum*/, std::size_t reserved, std::size_t guard,
+wasmtime_error_t* new_linear_memory(void* /*environment*/, const wasm_memorytype_t* /*type*/,
+                                    std::size_t minimum, std::size_t /*maximum*/,
+                                    std::size_t reserved, std::size_t guard,
                                     wasmtime_linear_memory_t* memory) {
   MemoryRequest* request = current_request;
   auto handle = std::make_unique<MemoryHandle>();
-  const bool is_own = request != nullptr && request->made == nullptr && minimum == request->bytes_at_start;
+  const bool is_own =
+      request != nullptr && request->made == nullptr && minimum == request->bytes_at_start;
   if (is_own) handle->pool = request->pool;
-  auto slot =
-      is_own ? request->pool->take(minimum, reserved, guard) : Slot::create(nullptr, minimum, reserved, guard);
+  auto slot = is_own ? request->pool->take(minimum, reserved, guard)
+                     : Slot::create(nullptr, minimum, reserved, guard);
   if (!slot.ok()) return to_wasmtime(slot.error());
   handle->slot = *std::move(slot);
   if (is_own) {

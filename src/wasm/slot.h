@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Slots: reserved address space that holds one linear memory at a time. A slot maps its image privately,
-// so writing a page copies it; between uses the written pages are put back, which is cheaper than mapping
-// anew because nothing faults the next time. Private to this room.
+// Slots: reserved address space that holds one linear memory at a time. A slot maps its image
+// privately, so writing a page copies it; between uses the written pages are put back, which is
+// cheaper than mapping anew because nothing faults the next time. Private to this room.
 
 #include <atomic>
 #include <memory>
@@ -22,9 +22,11 @@ namespace sw::wasm {
 /// Threads: one at a time, except where a member says otherwise.
 class Slot {
  public:
-  /// `minimum`, `reserved` and `guard` are in bytes, as Wasmtime asks for them. `image` may be null.
-  static Result<std::unique_ptr<Slot>> create(std::shared_ptr<const Image> image, std::size_t minimum,
-                                              std::size_t reserved, std::size_t guard);
+  /// `minimum`, `reserved` and `guard` are in bytes, as Wasmtime asks for them. `image` may be
+  /// null.
+  static Result<std::unique_ptr<Slot>> create(std::shared_ptr<const Image> image,
+                                              std::size_t minimum, std::size_t reserved,
+                                              std::size_t guard);
   ~Slot();
   Slot(const Slot&) = delete;
   Slot& operator=(const Slot&) = delete;
@@ -42,27 +44,27 @@ class Slot {
 
   Result<void> grow(std::size_t new_size);
 
-  /// Counts memory elsewhere as part of this one, until `uncharge_to` says that only so much is left of it. So
-  /// much is free that a guest whose memory is full can still answer.
+  /// Counts memory elsewhere as part of this one, until `uncharge_to` says that only so much is
+  /// left of it. So much is free that a guest whose memory is full can still answer.
   static constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 20;
   Result<void> charge(std::uint64_t bytes);
   std::uint64_t charged() const { return charged_; }
   void uncharge_to(std::uint64_t bytes) { charged_ = bytes; }
 
-  /// Puts every written page back to the image and the size back to what it was at rest. Returns the number
-  /// of pages that differed.
+  /// Puts every written page back to the image and the size back to what it was at rest. Returns
+  /// the number of pages that differed.
   ///
-  /// A page that was ever written stays ours, so every later scan names it. Pages that runs keep writing are
-  /// copied back and stay, so that they do not fault again; the others are dropped, so that a run does not pay for
-  /// what a larger one before it wrote.
+  /// A page that was ever written stays ours, so every later scan names it. Pages that runs keep
+  /// writing are copied back and stay, so that they do not fault again; the others are dropped, so
+  /// that a run does not pay for what a larger one before it wrote.
   Result<std::size_t> reset(DirtyPageScanner& scanner, std::vector<ByteRange>& scratch);
 
-  /// Makes the memory inaccessible, so that the guest traps at its next access. Called again, it closes what was
-  /// opened since. Any thread.
+  /// Makes the memory inaccessible, so that the guest traps at its next access. Called again, it
+  /// closes what was opened since. Any thread.
   void block_access();
-  /// Opens a blocked memory around an address, for host code that has to go on there. The rest stays closed, so
-  /// that the guest traps once it runs again. False if the address is not one of a blocked memory.
-  /// Async-signal-safe.
+  /// Opens a blocked memory around an address, for host code that has to go on there. The rest
+  /// stays closed, so that the guest traps once it runs again. False if the address is not one of a
+  /// blocked memory. Async-signal-safe.
   bool open_access_at(const void* address);
   /// Ends the block. Any thread.
   void allow_access();
@@ -79,7 +81,8 @@ class Slot {
   Result<std::size_t> drop_all(std::size_t touched);
 
   std::shared_ptr<const Image> image_;  // shared with the other slots of the same image
-  UniqueFd page_by_page_;               // keeps the image's mapping free of pages that nobody touched
+  // keeps the image's mapping free of pages that nobody touched
+  UniqueFd page_by_page_;
   std::byte* base_ = nullptr;
   std::size_t reserved_ = 0;  // what a memory can grow to
   std::size_t mapped_ = 0;    // reserved and guard
@@ -88,7 +91,8 @@ class Slot {
   std::uint64_t bytes_max_ = 0;
   std::uint64_t charged_ = 0;
   std::uint64_t refused_growths_ = 0;
-  /// By page: 0 when it was not ours at the last reset, otherwise how many more resets without a change it stays.
+  /// By page: 0 when it was not ours at the last reset, otherwise how many more resets without a
+  /// change it stays.
   std::vector<std::uint8_t> heat_;
   std::uint32_t resets_ = 0;  // since the memory was last mapped anew
   std::atomic<bool> blocked_ = false;
@@ -115,11 +119,12 @@ class SlotPool {
   std::vector<ByteRange> scratch_;
 };
 
-/// What the next linear memories made on this thread are for. Wasmtime asks its memory creator for memories
-/// without saying for which instance, so instantiation leaves the answer here.
+/// What the next linear memories made on this thread are for. Wasmtime asks its memory creator for
+/// memories without saying for which instance, so instantiation leaves the answer here.
 struct MemoryRequest {
   std::shared_ptr<SlotPool> pool;
-  std::size_t bytes_at_start = 0;  // the module's declared minimum; a memory of another size is not its own
+  // the module's declared minimum; a memory of another size is not its own
+  std::size_t bytes_at_start = 0;
   std::uint64_t bytes_max = 0;
   Slot* made = nullptr;  // out: the slot that was given to the instance
 };
@@ -137,8 +142,8 @@ class MemoryRequestScope {
 };
 
 /// Wasmtime's memory creator callback.
-wasmtime_error_t* new_linear_memory(void* environment, const wasm_memorytype_t* type, std::size_t minimum,
-                                    std::size_t maximum, std::size_t reserved, std::size_t guard,
-                                    wasmtime_linear_memory_t* memory);
+wasmtime_error_t* new_linear_memory(void* environment, const wasm_memorytype_t* type,
+                                    std::size_t minimum, std::size_t maximum, std::size_t reserved,
+                                    std::size_t guard, wasmtime_linear_memory_t* memory);
 
 }  // namespace sw::wasm

@@ -22,7 +22,8 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   if ((next_action.sa_flags & SA_SIGINFO) != 0) {
     next_action.sa_sigaction(signal, info, context);
   } else if (next_action.sa_handler == SIG_DFL) {
-    // Returning with the default disposition in place repeats the fault and ends the process as usual.
+    // Returning with the default disposition in place repeats the fault and ends the process as
+    // usual.
     ::sigaction(signal, &next_action, nullptr);
   } else if (next_action.sa_handler != SIG_IGN) {
     next_action.sa_handler(signal);

@@ -47,7 +47,9 @@ Engine& engine_with_checks() {
   return *engine;
 }
 
-Engine& engine_of(StopMeans means) { return means == StopMeans::kEpoch ? engine_with_checks() : shared_engine(); }
+Engine& engine_of(StopMeans means) {
+  return means == StopMeans::kEpoch ? engine_with_checks() : shared_engine();
+}
 
 /// Runs the test's body where guests may run.
 void on_guest_thread(const std::function<void()>& body) {
@@ -73,7 +75,8 @@ std::shared_ptr<const Image> image_of(BytesView memory) {
   return Image::open(folder.path() / "image").value();
 }
 
-/// Prepares, compiles and instantiates a module; with an image of its memory right after its data segments.
+/// Prepares, compiles and instantiates a module; with an image of its memory right after its data
+/// segments.
 std::unique_ptr<Guest> make_guest(std::string_view wat, const Setup& setup = {}) {
   auto guest = std::make_unique<Guest>();
   const PreparedModule prepared = prepare_module(wat_to_wasm(wat).value()).value();
@@ -140,10 +143,12 @@ TEST(Prepare, RefusesATruncatedModuleAtEveryByte) {
 }
 
 TEST(Prepare, RefusesWhatCouldHoldStateBesideTheMemory) {
-  for (const char* wat :
-       {"(module (memory 1) (memory 1))", "(module (memory i64 1))", "(component (core module (func)))",
-        "(module (type $a (array (mut i32))) (global (ref $a) (array.new $a (i32.const 0) (i32.const 9))))",
-        "(module (type $s (struct (field (mut i32)))) (func (drop (struct.new $s (i32.const 1)))))"}) {
+  for (const char* wat : {"(module (memory 1) (memory 1))", "(module (memory i64 1))",
+                          "(component (core module (func)))",
+                          "(module (type $a (array (mut i32))) (global (ref $a) (array.new $a "
+                          "(i32.const 0) (i32.const 9))))",
+                          "(module (type $s (struct (field (mut i32)))) (func (drop (struct.new $s "
+                          "(i32.const 1)))))"}) {
     const auto prepared = prepare_module(wat_to_wasm(wat).value());
     EXPECT_FALSE(prepared.ok()) << wat;
   }
@@ -151,7 +156,8 @@ TEST(Prepare, RefusesWhatCouldHoldStateBesideTheMemory) {
 
 TEST(Prepare, RefusesAnExportWithANameOfOurs) {
   const auto prepared = prepare_module(
-      wat_to_wasm("(module (global (mut i32) (i32.const 0)) (func (export \"sw:global:0\")))").value());
+      wat_to_wasm("(module (global (mut i32) (i32.const 0)) (func (export \"sw:global:0\")))")
+          .value());
   ASSERT_FALSE(prepared.ok());
   EXPECT_THAT(prepared.error().message, HasSubstr("sw:global:0"));
 }
@@ -173,20 +179,26 @@ TEST_P(KeepRule, ScanNamesTheStateThatMayChange) {
 INSTANTIATE_TEST_SUITE_P(
     All, KeepRule,
     ::testing::Values(
-        KeepCase{"TableSet", "(module (table 1 funcref) (func (table.set (i32.const 0) (ref.null func))))",
+        KeepCase{"TableSet",
+                 "(module (table 1 funcref) (func (table.set (i32.const 0) (ref.null func))))",
                  "tables"},
-        KeepCase{"TableGrow",
-                 "(module (table 1 funcref) (func (drop (table.grow (ref.null func) (i32.const 1)))))", "tables"},
+        KeepCase{
+            "TableGrow",
+            "(module (table 1 funcref) (func (drop (table.grow (ref.null func) (i32.const 1)))))",
+            "tables"},
         KeepCase{"TableFill",
-                 "(module (table 1 funcref) (func (table.fill (i32.const 0) (ref.null func) (i32.const 1))))",
+                 "(module (table 1 funcref) (func (table.fill (i32.const 0) (ref.null func) "
+                 "(i32.const 1))))",
                  "tables"},
         KeepCase{"TableCopy",
-                 "(module (table 1 funcref) (func (table.copy (i32.const 0) (i32.const 0) (i32.const 1))))",
+                 "(module (table 1 funcref) (func (table.copy (i32.const 0) (i32.const 0) "
+                 "(i32.const 1))))",
                  "tables"},
-        KeepCase{"TableInit",
-                 "(module (table 1 funcref) (elem func) (func (table.init 0 (i32.const 0) (i32.const 0) "
-                 "(i32.const 0))))",
-                 "tables"},
+        KeepCase{
+            "TableInit",
+            "(module (table 1 funcref) (elem func) (func (table.init 0 (i32.const 0) (i32.const 0) "
+            "(i32.const 0))))",
+            "tables"},
         KeepCase{"ElemDrop", "(module (elem func) (func (elem.drop 0)))", "segments"},
         KeepCase{"DataDrop", "(module (memory 1) (data \"x\") (func (data.drop 0)))", "segments"},
         KeepCase{"Start", "(module (func $s) (start $s))", "start"},
@@ -247,7 +259,8 @@ TEST(Instance, DeepRecursionEndsAsStackOverflowWellPastAHundredThousandFrames) {
     auto guest = make_guest(kCounter);
     const auto deep = find<std::int32_t(std::int32_t)>(*guest, "deep");
     EXPECT_EQ(guest->instance->call(deep, 1'000'000).value(), 1'000'000);
-    EXPECT_EQ(guest->instance->call(deep, 1'000'000'000).error().code, ErrorCode::kGuestStackOverflow);
+    EXPECT_EQ(guest->instance->call(deep, 1'000'000'000).error().code,
+              ErrorCode::kGuestStackOverflow);
   });
 }
 
@@ -308,20 +321,20 @@ constexpr std::string_view kHostCaller = R"((module
 
 TEST(Linker, PassesValuesAndReachesMemoryAndState) {
   on_guest_thread([] {
-    auto guest =
-        make_guest(kHostCaller, {.define = [](Linker& linker) {
-                     ASSERT_TRUE(linker
-                                     .define("env", "f",
-                                             [](Caller& caller, std::uint32_t a, std::int64_t b, double c) {
-                                               EXPECT_EQ(a, 0xFFFFFFFFu);
-                                               EXPECT_EQ(c, 0.5);
-                                               EXPECT_TRUE(caller.memory().store<std::uint32_t>(0, 99));
-                                               EXPECT_FALSE(caller.memory().store<std::uint32_t>(65533, 99));
-                                               EXPECT_FALSE(caller.memory().range(a, 2).has_value());
-                                               return b * 6;
-                                             })
-                                     .ok());
-                   }});
+    auto guest = make_guest(
+        kHostCaller, {.define = [](Linker& linker) {
+          ASSERT_TRUE(linker
+                          .define("env", "f",
+                                  [](Caller& caller, std::uint32_t a, std::int64_t b, double c) {
+                                    EXPECT_EQ(a, 0xFFFFFFFFu);
+                                    EXPECT_EQ(c, 0.5);
+                                    EXPECT_TRUE(caller.memory().store<std::uint32_t>(0, 99));
+                                    EXPECT_FALSE(caller.memory().store<std::uint32_t>(65533, 99));
+                                    EXPECT_FALSE(caller.memory().range(a, 2).has_value());
+                                    return b * 6;
+                                  })
+                          .ok());
+        }});
     EXPECT_EQ(guest->instance->call(find<std::int64_t()>(*guest, "run")).value(), 42);
     EXPECT_EQ(guest->instance->memory().load<std::uint32_t>(0), 99u);
   });
@@ -331,12 +344,13 @@ TEST(Linker, AnErrorOfAHostFunctionEndsTheRunWithThatError) {
   on_guest_thread([] {
     auto guest = make_guest(
         kHostCaller, {.define = [](Linker& linker) {
-          ASSERT_TRUE(linker
-                          .define("env", "f",
-                                  [](Caller&, std::int32_t, std::int64_t, double) -> Result<std::int64_t> {
-                                    return Error{ErrorCode::kGuestExit, "exit", 3};
-                                  })
-                          .ok());
+          ASSERT_TRUE(
+              linker
+                  .define("env", "f",
+                          [](Caller&, std::int32_t, std::int64_t, double) -> Result<std::int64_t> {
+                            return Error{ErrorCode::kGuestExit, "exit", 3};
+                          })
+                  .ok());
         }});
     const auto result = guest->instance->call(find<std::int64_t()>(*guest, "run"));
     EXPECT_EQ(result.error().code, ErrorCode::kGuestExit);
@@ -346,15 +360,15 @@ TEST(Linker, AnErrorOfAHostFunctionEndsTheRunWithThatError) {
 
 TEST(Linker, AnExceptionOfAHostFunctionDoesNotCrossTheGuest) {
   on_guest_thread([] {
-    auto guest =
-        make_guest(kHostCaller, {.define = [](Linker& linker) {
-                     ASSERT_TRUE(linker
-                                     .define("env", "f",
-                                             [](Caller&, std::int32_t, std::int64_t, double) -> std::int64_t {
-                                               throw std::runtime_error("oops");
-                                             })
-                                     .ok());
-                   }});
+    auto guest = make_guest(
+        kHostCaller, {.define = [](Linker& linker) {
+          ASSERT_TRUE(linker
+                          .define("env", "f",
+                                  [](Caller&, std::int32_t, std::int64_t, double) -> std::int64_t {
+                                    throw std::runtime_error("oops");
+                                  })
+                          .ok());
+        }});
     const auto result = guest->instance->call(find<std::int64_t()>(*guest, "run"));
     EXPECT_EQ(result.error().code, ErrorCode::kInternal);
     EXPECT_THAT(result.error().message, HasSubstr("oops"));
@@ -413,15 +427,21 @@ TEST(Reset, PutsMemoryBackAndKeepsTheInstance) {
 TEST(Reset, DropsAnInstanceWhoseMemoryGrew) {
   on_guest_thread([] {
     auto guest = make_guest(kCounter, {.with_image = true});
-    ASSERT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "grow"), 1).value(), 2);
-    ASSERT_TRUE(guest->instance->call(find<void(std::int32_t, std::int32_t)>(*guest, "set"), 2 * 65536, 5).ok());
+    ASSERT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "grow"), 1).value(),
+              2);
+    ASSERT_TRUE(
+        guest->instance->call(find<void(std::int32_t, std::int32_t)>(*guest, "set"), 2 * 65536, 5)
+            .ok());
     EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kMemoryGrew);
     // The slot itself is used again, at its size at rest and clean.
     guest->instance.reset();
     guest->instance = guest->pre->instantiate(guest->host, {}).value();
     EXPECT_EQ(guest->instance->memory().size(), 2u * 65536);
-    ASSERT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "grow"), 1).value(), 2);
-    EXPECT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "get"), 2 * 65536).value(), 0);
+    ASSERT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "grow"), 1).value(),
+              2);
+    EXPECT_EQ(
+        guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "get"), 2 * 65536).value(),
+        0);
   });
 }
 
@@ -466,7 +486,8 @@ TEST(Reset, AManyPageRunIsPutBackToo) {
     const ResetStats stats = guest->instance->reset();
     EXPECT_EQ(stats.verdict, KeepVerdict::kKept);
     EXPECT_EQ(stats.pages_put_back, 1024u);
-    EXPECT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "get"), 4194300).value(), 0);
+    EXPECT_EQ(
+        guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "get"), 4194300).value(), 0);
   });
 }
 
@@ -510,7 +531,8 @@ TEST(Reset, PagesThatNoRunChangesAnyMoreAreGivenBackInTheEnd) {
 
 // What else is present is clean, and would make every scan for dirty pages longer.
 TEST(Slots, ReadingBringsInTheTouchedPagesOnly) {
-  const UniqueFd probe(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
+  const UniqueFd probe(
+      static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
   uffdio_api api = {};
   api.api = UFFD_API;
   api.features = 1 << 15;
@@ -527,9 +549,11 @@ TEST(Slots, ReadingBringsInTheTouchedPagesOnly) {
     const UniqueFd pagemap(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     const auto first = reinterpret_cast<std::uintptr_t>(bytes.data()) / kPageBytes;
     const std::size_t length = entries.size() * sizeof entries[0];
-    ASSERT_EQ(::pread(pagemap.get(), entries.data(), length, static_cast<off_t>(first * sizeof entries[0])),
+    ASSERT_EQ(::pread(pagemap.get(), entries.data(), length,
+                      static_cast<off_t>(first * sizeof entries[0])),
               static_cast<ssize_t>(length));
-    EXPECT_EQ(std::ranges::count_if(entries, [](std::uint64_t entry) { return entry >> 63 != 0; }), 2);
+    EXPECT_EQ(std::ranges::count_if(entries, [](std::uint64_t entry) { return entry >> 63 != 0; }),
+              2);
   });
 }
 
@@ -556,8 +580,10 @@ Result<void> stop_while_running(Guest& guest, const Function<void()>& function) 
   bool over = false;
   std::thread stopper([&] {
     std::unique_lock lock(mutex);
-    // A try that meets host code is undone by it, so there is a pause in which the host code can go on.
-    while (!changed.wait_for(lock, std::chrono::milliseconds(1), [&] { return over; })) guest.instance->stop();
+    // A try that meets host code is undone by it, so there is a pause in which the host code can go
+    // on.
+    while (!changed.wait_for(lock, std::chrono::milliseconds(1), [&] { return over; }))
+      guest.instance->stop();
   });
   auto result = guest.instance->call(function);
   {
@@ -587,9 +613,11 @@ TEST_P(Stop, EndsALoopAndTheSlotIsUsableAgain) {
                                ASSERT_TRUE(linker
                                                .define("env", "touch",
                                                        [](Caller& caller) {
-                                                         // Host code meets the blocked memory as well.
-                                                         std::ranges::fill(caller.memory().bytes().first(10'000),
-                                                                           std::byte{1});
+                                                         // Host code meets the blocked memory as
+                                                         // well.
+                                                         std::ranges::fill(
+                                                             caller.memory().bytes().first(10'000),
+                                                             std::byte{1});
                                                        })
                                                .ok());
                              },
@@ -612,30 +640,33 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(
             StopCase{"Load", "(drop (i32.load (i32.const 8)))"},
             StopCase{"Store", "(i32.store (i32.const 8) (i32.const 1))"},
-            // memory.fill and memory.copy run in Wasmtime's own code, where a fault must not end the process. Most
-            // tries meet that code; were it more, a busy machine would take long to come to one that does not.
-            StopCase{
-                "Fill",
-                "(memory.fill (i32.const 0) (i32.const 1) (i32.const 10000)) (drop (i32.load (i32.const 8)))"},
-            StopCase{
-                "Copy",
-                "(memory.copy (i32.const 0) (i32.const 8) (i32.const 10000)) (drop (i32.load (i32.const 8)))"},
-            // A short copy is a few loads and stores in the guest's code, of which Wasmtime knows that they cannot
-            // trap.
-            StopCase{
-                "ShortCopy",
-                "(memory.copy (i32.const 64) (i32.const 200) (i32.const 40)) (drop (i32.load (i32.const 8)))"},
+            // memory.fill and memory.copy run in Wasmtime's own code, where a fault must not end
+            // the process. Most tries meet that code; were it more, a busy machine would take long
+            // to come to one that does not.
+            StopCase{"Fill",
+                     "(memory.fill (i32.const 0) (i32.const 1) (i32.const 10000)) (drop (i32.load "
+                     "(i32.const 8)))"},
+            StopCase{"Copy",
+                     "(memory.copy (i32.const 0) (i32.const 8) (i32.const 10000)) (drop (i32.load "
+                     "(i32.const 8)))"},
+            // A short copy is a few loads and stores in the guest's code, of which Wasmtime knows
+            // that they cannot trap.
+            StopCase{"ShortCopy",
+                     "(memory.copy (i32.const 64) (i32.const 200) (i32.const 40)) (drop (i32.load "
+                     "(i32.const 8)))"},
             StopCase{"HostFunction", "(call $touch)"})),
     [](const auto& param_info) {
       const bool is_epoch = std::get<StopMeans>(param_info.param) == StopMeans::kEpoch;
-      return std::string(std::get<StopCase>(param_info.param).name) + (is_epoch ? "ByEpoch" : "ByFault");
+      return std::string(std::get<StopCase>(param_info.param).name) +
+             (is_epoch ? "ByEpoch" : "ByFault");
     });
 
 TEST(StopByEpoch, EndsALoopThatTouchesNoMemory) {
   on_guest_thread([] {
-    auto guest =
-        make_guest(R"((module (func (export "loop") (loop $l (br $l)))))", {.stop_means = StopMeans::kEpoch});
-    EXPECT_EQ(stop_while_running(*guest, find<void()>(*guest, "loop")).error().code, ErrorCode::kGuestStopped);
+    auto guest = make_guest(R"((module (func (export "loop") (loop $l (br $l)))))",
+                            {.stop_means = StopMeans::kEpoch});
+    EXPECT_EQ(stop_while_running(*guest, find<void()>(*guest, "loop")).error().code,
+              ErrorCode::kGuestStopped);
   });
 }
 
@@ -654,7 +685,8 @@ TEST(StopByEpoch, LetsOtherInstancesOfTheEngineGoOn) {
   std::thread beside([&] {
     on_guest_thread([&] {
       auto guest = make_guest(kSum, {.define = define, .stop_means = StopMeans::kEpoch});
-      const auto sum = guest->instance->call(find<std::int64_t(std::int32_t)>(*guest, "sum"), 100'000'000);
+      const auto sum =
+          guest->instance->call(find<std::int64_t(std::int32_t)>(*guest, "sum"), 100'000'000);
       ASSERT_TRUE(sum.ok()) << sum.error().message;
       EXPECT_EQ(sum.value(), 5'000'000'050'000'000);
     });
@@ -663,7 +695,8 @@ TEST(StopByEpoch, LetsOtherInstancesOfTheEngineGoOn) {
   on_guest_thread([&] {
     for (int i = 0; i < 20; ++i) {
       auto guest = make_guest(kSum, {.define = define, .stop_means = StopMeans::kEpoch});
-      EXPECT_EQ(stop_while_running(*guest, find<void()>(*guest, "loop")).error().code, ErrorCode::kGuestStopped);
+      EXPECT_EQ(stop_while_running(*guest, find<void()>(*guest, "loop")).error().code,
+                ErrorCode::kGuestStopped);
     }
   });
   beside.join();
@@ -674,7 +707,8 @@ TEST(Stop, DoesNothingBetweenCalls) {
     auto guest = make_guest(kCounter, {.with_image = true});
     guest->instance->stop();
     EXPECT_FALSE(guest->instance->while_running([](MemoryView) { FAIL(); }));
-    EXPECT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "get"), 16).value(), 42);
+    EXPECT_EQ(guest->instance->call(find<std::int32_t(std::int32_t)>(*guest, "get"), 16).value(),
+              42);
   });
 }
 
@@ -690,9 +724,11 @@ struct Mapping {
     for (std::byte& byte : content) byte = static_cast<std::byte>(random());
     image = image_of(content);
     const std::size_t size = 2 * content.size();
-    auto* base =
-        static_cast<std::byte*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    EXPECT_EQ(::mmap(base, content.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, image->fd(), 0), base);
+    auto* base = static_cast<std::byte*>(
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_EQ(::mmap(base, content.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+                     image->fd(), 0),
+              base);
     memory = {base, size};
   }
   ~Mapping() { ::munmap(memory.data(), memory.size()); }
@@ -703,14 +739,15 @@ struct Mapping {
 std::vector<ByteRange> scan(DirtyMethod method, const Mapping& mapping) {
   std::vector<ByteRange> ranges;
   auto scanner = DirtyPageScanner::create(method);
-  EXPECT_TRUE(scanner.ok() && (*scanner)->scan(mapping.memory, mapping.image->bytes(), ranges).ok());
+  EXPECT_TRUE(scanner.ok() &&
+              (*scanner)->scan(mapping.memory, mapping.image->bytes(), ranges).ok());
   return ranges;
 }
 
 bool covers(const std::vector<ByteRange>& outer, const std::vector<ByteRange>& inner) {
   return std::ranges::all_of(inner, [&](const ByteRange& range) {
-    return std::ranges::any_of(outer,
-                               [&](const ByteRange& o) { return o.begin <= range.begin && range.end <= o.end; });
+    return std::ranges::any_of(
+        outer, [&](const ByteRange& o) { return o.begin <= range.begin && range.end <= o.end; });
   });
 }
 
@@ -759,7 +796,8 @@ TEST(DirtyPages, MoreRangesThanOneRequestHolds) {
       ::mmap(nullptr, content.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE, image->fd(), 0));
   for (std::size_t page = 0; page < 4096; page += 2) base[page * kPageBytes] = std::byte{1};
   std::vector<ByteRange> ranges;
-  ASSERT_TRUE(DirtyPageScanner::create()->scan({base, content.size()}, image->bytes(), ranges).ok());
+  ASSERT_TRUE(
+      DirtyPageScanner::create()->scan({base, content.size()}, image->bytes(), ranges).ok());
   EXPECT_EQ(ranges.size(), 2048u);
   ::munmap(base, content.size());
 }
@@ -771,7 +809,8 @@ TEST(Engine, FingerprintIsStableAndDependsOnOptions) {
   EXPECT_NE(shared_engine().fingerprint(), engine_with_checks().fingerprint());
 }
 
-// Wasmtime notes in what it compiles whether there are checks, and refuses to run code under another setting.
+// Wasmtime notes in what it compiles whether there are checks, and refuses to run code under
+// another setting.
 TEST(Engine, CodeHasChecksForEpochsOnlyIfItWasAskedFor) {
   const auto prepared = prepare_module(wat_to_wasm(kCounter).value()).value();
   const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-module-").value();
@@ -784,8 +823,10 @@ TEST(Engine, CodeHasChecksForEpochsOnlyIfItWasAskedFor) {
   const fs::path checked = written(engine_with_checks(), "checked");
   EXPECT_TRUE(Module::load(shared_engine(), plain).ok());
   EXPECT_TRUE(Module::load(engine_with_checks(), checked).ok());
-  EXPECT_THAT(Module::load(engine_with_checks(), plain).error().message, HasSubstr("without epoch interruption"));
-  EXPECT_THAT(Module::load(shared_engine(), checked).error().message, HasSubstr("with epoch interruption"));
+  EXPECT_THAT(Module::load(engine_with_checks(), plain).error().message,
+              HasSubstr("without epoch interruption"));
+  EXPECT_THAT(Module::load(shared_engine(), checked).error().message,
+              HasSubstr("with epoch interruption"));
   EXPECT_LT(fs::file_size(plain), fs::file_size(checked));
 }
 

@@ -17,11 +17,13 @@ inline constexpr std::string_view kWorkspaceRoot = "/workspace";
 std::string absolute_path(std::string_view below);
 
 struct TreeName {
-  wasi::Node* directory = nullptr;  ///< null when what should lead there is not there, or no directory
-  std::string_view last;            ///< within the path that was looked for
+  /// Null when what should lead there is not there, or no directory
+  wasi::Node* directory = nullptr;
+  std::string_view last;  ///< within the path that was looked for
 };
 
-/// Where a path's last name belongs. kInval for a path that is not below /workspace or has empty parts or dots.
+/// Where a path's last name belongs. kInval for a path that is not below /workspace or has empty
+/// parts or dots.
 wasi::ErrnoOr<TreeName> find_name(wasi::Tree& tree, std::string_view path);
 
 }  // namespace sw

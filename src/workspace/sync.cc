@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Keeping two copies of a workspace alike. Everything here works on names, never through links: a link is an entry
-// like others.
+// Keeping two copies of a workspace alike. Everything here works on names, never through links: a
+// link is an entry like others.
 
 #include <fmt/format.h>
 
@@ -26,7 +26,10 @@ constexpr std::uint64_t kNsPerMs = 1'000'000;
 class Unlimited {
  public:
   explicit Unlimited(wasi::Tree& tree)
-      : tree_(tree), limits_(tree.limits()), disabled_(tree.disabled()), read_only_(tree.read_only()) {
+      : tree_(tree),
+        limits_(tree.limits()),
+        disabled_(tree.disabled()),
+        read_only_(tree.read_only()) {
     tree.set_limits({.file_bytes_max = UINT64_MAX,
                      .tree_bytes_max = UINT64_MAX,
                      .entries_max = UINT64_MAX,
@@ -50,7 +53,8 @@ class Unlimited {
 };
 
 Error cannot(std::string_view path, Errno error) {
-  return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", path, wasi::errno_text(error)), 0};
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", path, wasi::errno_text(error)),
+               0};
 }
 
 /// Puts single entries in place.
@@ -60,7 +64,8 @@ class Placer {
 
   Result<void> directory(std::string_view path) {
     SW_TRY(const Name name, locate(path));
-    if (const auto existing = node(name); existing && existing->type == FileType::kDirectory) return {};
+    if (const auto existing = node(name); existing && existing->type == FileType::kDirectory)
+      return {};
     SW_CHECK_OK(remove(path, name));
     const auto made = tree_.create(*name.directory, name.last, FileType::kDirectory, now_ns_);
     return made.ok() ? Result<void>() : cannot(path, made.error());
@@ -90,7 +95,8 @@ class Placer {
   Result<void> link(std::string_view path, std::string_view target) {
     SW_TRY(const Name name, locate(path));
     const auto existing = node(name);
-    if (existing && existing->type == FileType::kSymbolicLink && existing->target == target) return {};
+    if (existing && existing->type == FileType::kSymbolicLink && existing->target == target)
+      return {};
     SW_CHECK_OK(remove(path, name));
     const auto made = tree_.create_symlink(*name.directory, name.last, target, now_ns_);
     return made.ok() ? Result<void>() : cannot(path, made.error());
@@ -107,7 +113,8 @@ class Placer {
     const auto name = find_name(tree_, path);
     if (!name.ok() || !name->directory) return {};
     const auto existing = node(*name);
-    return existing && existing->type == FileType::kRegularFile ? remove(path, *name) : Result<void>();
+    return existing && existing->type == FileType::kRegularFile ? remove(path, *name)
+                                                                : Result<void>();
   }
 
  private:
@@ -146,7 +153,8 @@ class Folders {
     }
   }
   void add_parent_of(std::string_view path) {
-    if (const auto slash = path.rfind('/'); slash != std::string_view::npos) add(path.substr(0, slash));
+    if (const auto slash = path.rfind('/'); slash != std::string_view::npos)
+      add(path.substr(0, slash));
   }
   bool contains(std::string_view path) const { return all_.contains(path); }
   const std::set<std::string, std::less<>>& all() const { return all_; }
@@ -188,7 +196,8 @@ void Workspace::forget_gone_hashes() {
   if (hashes_.size() <= 2 * (tree_->usage().entries + 64)) return;
   std::unordered_map<std::uint64_t, KnownHash> kept;
   (void)tree_->walk([&](const std::string&, Node& node) {
-    if (const auto known = hashes_.find(node.inode); known != hashes_.end()) kept.insert(std::move(*known));
+    if (const auto known = hashes_.find(node.inode); known != hashes_.end())
+      kept.insert(std::move(*known));
     return true;
   });
   hashes_ = std::move(kept);
@@ -279,7 +288,8 @@ namespace {
 bool same_file(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b) {
   if (a.type != b.type || a.bytes.bytes.size() != b.bytes.bytes.size()) return false;
   if (a.times.modified / kNsPerMs != b.times.modified / kNsPerMs) return false;
-  return a.bytes.bytes.data() == b.bytes.bytes.data() || std::ranges::equal(a.bytes.bytes, b.bytes.bytes);
+  return a.bytes.bytes.data() == b.bytes.bytes.data() ||
+         std::ranges::equal(a.bytes.bytes, b.bytes.bytes);
 }
 
 WorkspaceFile file_of(const std::string& below, const wasi::TreeState::Entry& entry) {
@@ -298,7 +308,8 @@ WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeStat
   };
   for (const auto& [below, entry] : after.entries()) {
     if (entry.type == FileType::kDirectory) diff.dirs.push_back(absolute_path(below));
-    if (entry.type == FileType::kSymbolicLink) diff.links.emplace(absolute_path(below), entry.target);
+    if (entry.type == FileType::kSymbolicLink)
+      diff.links.emplace(absolute_path(below), entry.target);
     if (entry.type != FileType::kRegularFile) continue;
     const auto old = before.entries().find(below);
     if (!was_file(old, before)) diff.files.push_back(file_of(below, entry));

@@ -21,7 +21,8 @@ constexpr std::uint64_t kNow = 1'700'000'000'000'000'000;
 
 WorkspaceFile file(std::string path, std::string_view text, std::int64_t updated_at_ms = 5) {
   const BytesView bytes = as_bytes(text);
-  return {std::move(path), wasi::SharedBytes::own(Bytes(bytes.begin(), bytes.end())), updated_at_ms};
+  return {std::move(path), wasi::SharedBytes::own(Bytes(bytes.begin(), bytes.end())),
+          updated_at_ms};
 }
 
 /// A workspace, and the same files as a guest reaches them.
@@ -37,9 +38,11 @@ struct Copy {
   }
   std::string read(const std::string& path) {
     const auto bytes = guest.read_file("/workspace/" + path);
-    return bytes.ok() ? std::string(as_text(bytes->bytes)) : std::string(wasi::errno_name(bytes.error()));
+    return bytes.ok() ? std::string(as_text(bytes->bytes))
+                      : std::string(wasi::errno_name(bytes.error()));
   }
-  std::vector<std::string> sync(const WorkspaceManifest& manifest, const std::vector<WorkspaceFile>& files = {}) {
+  std::vector<std::string> sync(const WorkspaceManifest& manifest,
+                                const std::vector<WorkspaceFile>& files = {}) {
     auto missing = workspace.apply_sync(manifest, files, kNow);
     EXPECT_TRUE(missing.ok()) << missing.error().message;
     return missing.ok() ? *missing : std::vector<std::string>{"failed"};
@@ -71,7 +74,9 @@ TEST(Manifest, HasSortedFoldersWithoutTheRootAndAHashForEachFile) {
 
 TEST(Manifest, FollowsChangesOfAllKinds) {
   Copy copy;
-  const auto hash = [&](const std::string& path) { return copy.workspace.manifest().files["/workspace/" + path]; };
+  const auto hash = [&](const std::string& path) {
+    return copy.workspace.manifest().files["/workspace/" + path];
+  };
   copy.write("f", "one");
   EXPECT_EQ(hash("f"), content_hash(as_bytes("one")));
   copy.write("f", "two");
@@ -92,9 +97,11 @@ TEST(Manifest, FollowsChangesOfAllKinds) {
 TEST(Manifest, OfThousandsOfUnchangedFilesComputesNoHash) {
   Copy copy;
   const std::string big(256 << 10, 'x');
-  for (int i = 0; i < 4096; ++i) copy.write("f" + std::to_string(i), i < 400 ? std::string_view(big) : "small");
+  for (int i = 0; i < 4096; ++i)
+    copy.write("f" + std::to_string(i), i < 400 ? std::string_view(big) : "small");
   const auto timed = [&] {
-    const std::clock_t start = std::clock();  // CPU time: what else the machine does is no cost of ours
+    // CPU time: what else the machine does is no cost of ours
+    const std::clock_t start = std::clock();
     EXPECT_EQ(copy.workspace.manifest().files.size(), 4096u);
     return std::clock() - start;
   };
@@ -188,7 +195,8 @@ TEST(Sync, LinksAreEntriesOfTheirOwn) {
 
 TEST(Sync, NeitherLimitsNorTheFlagHoldItUp) {
   Copy copy;
-  const wasi::TreeLimits small{.file_bytes_max = 2, .tree_bytes_max = 3, .entries_max = 1, .depth_max = 1};
+  const wasi::TreeLimits small{
+      .file_bytes_max = 2, .tree_bytes_max = 3, .entries_max = 1, .depth_max = 1};
   WorkspaceManifest manifest;
   manifest.dirs = {"/workspace/a", "/workspace/a/b"};
   manifest.files = {{"/workspace/a/b/f", content_hash(as_bytes("longer"))}};
@@ -206,8 +214,8 @@ TEST(Sync, NeitherLimitsNorTheFlagHoldItUp) {
 
 TEST(Sync, RefusesPathsThatCannotBe) {
   Copy copy;
-  for (const char* path : {"/etc/passwd", "/workspace", "/workspace/", "/workspace/../x", "/workspace/a//b",
-                           "/workspacex/a", "a", ""}) {
+  for (const char* path : {"/etc/passwd", "/workspace", "/workspace/", "/workspace/../x",
+                           "/workspace/a//b", "/workspacex/a", "a", ""}) {
     WorkspaceDiff diff;
     diff.files = {file(path, "x")};
     EXPECT_FALSE(copy.workspace.apply_diff(diff, kNow).ok()) << path;
@@ -280,7 +288,8 @@ TEST(Diff, AFileThatWasOnlyTouchedIsOneOfTheFiles) {
   Copy copy;
   copy.write("f", "x");
   const auto before = copy.workspace.remember();
-  ASSERT_EQ(copy.guest.set_file_times("/workspace/f", {.accessed = {}, .modified = 7'000'000}), Errno::kSuccess);
+  ASSERT_EQ(copy.guest.set_file_times("/workspace/f", {.accessed = {}, .modified = 7'000'000}),
+            Errno::kSuccess);
   const auto diff = copy.workspace.changes_since(before);
   ASSERT_EQ(diff.files.size(), 1u);
   EXPECT_EQ(diff.files[0].updated_at_ms, 7);

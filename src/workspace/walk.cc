@@ -19,7 +19,9 @@ using wasi::Node;
 
 class Walk {
  public:
-  Walk(wasi::Tree& tree, std::string_view path) : path_(path), directories_{&tree.root()} { push(path); }
+  Walk(wasi::Tree& tree, std::string_view path) : path_(path), directories_{&tree.root()} {
+    push(path);
+  }
 
   Result<Spot> run(LastLink last) {
     Spot spot{.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
@@ -40,7 +42,8 @@ class Walk {
       if (!spot.node) return spot;
       if (spot.node->type == FileType::kDirectory) {
         directories_.push_back(spot.node.get());
-      } else if (spot.node->type == FileType::kSymbolicLink && (!todo_.empty() || last == LastLink::kFollow)) {
+      } else if (spot.node->type == FileType::kSymbolicLink &&
+                 (!todo_.empty() || last == LastLink::kFollow)) {
         if (++links_ > wasi::kSymlinksFollowedMax) return fail(Errno::kLoop);
         if (!follow(spot.node->target)) return escapes();
         spot = {.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
@@ -83,7 +86,9 @@ class Walk {
   Error fail(Errno error) const {
     return file_error(error, fmt::format("{}: {}", path_, wasi::errno_text(error)));
   }
-  Error escapes() const { return file_error(Errno::kAcces, fmt::format("Path escapes /workspace: {}", path_)); }
+  Error escapes() const {
+    return file_error(Errno::kAcces, fmt::format("Path escapes /workspace: {}", path_));
+  }
 
   const std::string_view path_;
   std::vector<Node*> directories_;  // from the root to where the walk is

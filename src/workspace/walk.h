@@ -22,8 +22,8 @@ struct Spot {
 enum class LastLink : std::uint8_t { kFollow, kKeep };
 
 /// `path` is normalized.
-/// Errors: kFileNotFound when a directory on the way is missing, kNotDirectory, kFileSystem for too many links
-/// (ELOOP), kPermission for a link that leads out.
+/// Errors: kFileNotFound when a directory on the way is missing, kNotDirectory, kFileSystem for too
+/// many links (ELOOP), kPermission for a link that leads out.
 Result<Spot> find_spot(wasi::Tree& tree, std::string_view path, LastLink last);
 
 }  // namespace sw

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The operations that hosts have on files. What keeps two copies of a workspace alike is in sync.cc.
+// The operations that hosts have on files. What keeps two copies of a workspace alike is in
+// sync.cc.
 #include "sandbox_workers/workspace/workspace.h"
 
 #include <fmt/format.h>
@@ -54,7 +55,10 @@ std::int64_t updated_at_ms(const Node& node) {
 }
 
 WorkspaceEntry entry_of(std::string path, const Node& node) {
-  return {.path = std::move(path), .type = node.type, .size = node.size(), .updated_at_ms = updated_at_ms(node)};
+  return {.path = std::move(path),
+          .type = node.type,
+          .size = node.size(),
+          .updated_at_ms = updated_at_ms(node)};
 }
 
 std::string size_text(std::uint64_t bytes) {
@@ -65,11 +69,12 @@ std::string size_text(std::uint64_t bytes) {
 /// The missing room for `grow` bytes more and `entries` names more.
 Result<void> room_for(const wasi::Tree& tree, std::uint64_t bytes, std::uint64_t entries) {
   if (bytes > tree.limits().tree_bytes_max) {
-    return file_error(Errno::kNospc,
-                      fmt::format("Workspace exceeds {} total", size_text(tree.limits().tree_bytes_max)));
+    return file_error(Errno::kNospc, fmt::format("Workspace exceeds {} total",
+                                                 size_text(tree.limits().tree_bytes_max)));
   }
   if (entries > tree.limits().entries_max) {
-    return file_error(Errno::kNospc, fmt::format("Workspace exceeds {} entries", tree.limits().entries_max));
+    return file_error(Errno::kNospc,
+                      fmt::format("Workspace exceeds {} entries", tree.limits().entries_max));
   }
   return {};
 }
@@ -81,11 +86,11 @@ Result<std::shared_ptr<Node>> find(wasi::Tree& tree, const std::string& path) {
   return std::move(spot.node);
 }
 
-Result<void> list_into(std::vector<WorkspaceEntry>& entries, const std::string& path, const Node& directory,
-                       Depth depth) {
+Result<void> list_into(std::vector<WorkspaceEntry>& entries, const std::string& path,
+                       const Node& directory, Depth depth) {
   Result<void> result;
-  const Errno listed =
-      directory.directory->for_each(0, [&](std::string_view name, const wasi::Directory::Entry& entry) {
+  const Errno listed = directory.directory->for_each(
+      0, [&](std::string_view name, const wasi::Directory::Entry& entry) {
         std::string child = fmt::format("{}/{}", path, name);
         entries.push_back(entry_of(child, *entry.node));
         if (depth == Depth::kAll && is_directory(*entry.node)) {
@@ -144,7 +149,8 @@ Result<WorkspaceFile> Workspace::read_bytes(std::string_view given) const {
   if (node->type != FileType::kRegularFile) return failure(path, Errno::kIsdir);
   auto bytes = node->content.share();
   if (!bytes.ok()) return failure(path, bytes.error());
-  return WorkspaceFile{.path = std::move(path), .data = *std::move(bytes), .updated_at_ms = updated_at_ms(*node)};
+  return WorkspaceFile{
+      .path = std::move(path), .data = *std::move(bytes), .updated_at_ms = updated_at_ms(*node)};
 }
 
 Result<FileText> Workspace::read(std::string_view path, FileEncoding encoding) const {
@@ -153,18 +159,20 @@ Result<FileText> Workspace::read(std::string_view path, FileEncoding encoding) c
   FileText text{.content = {},
                 .size = bytes.size(),
                 .encoding = encoding,
-                .is_binary = first_invalid_utf8(bytes).has_value() || bytes.find('\0') != std::string_view::npos,
+                .is_binary = first_invalid_utf8(bytes).has_value() ||
+                             bytes.find('\0') != std::string_view::npos,
                 .updated_at_ms = file.updated_at_ms};
   if (encoding == FileEncoding::kBase64) {
     text.content = base64_encode(file.data.bytes);
   } else {
-    text.content = to_valid_utf8(bytes.substr(bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0));
+    text.content =
+        to_valid_utf8(bytes.substr(bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0));
   }
   return text;
 }
 
-Result<void> Workspace::write(std::string_view given, std::string_view content, FileEncoding encoding,
-                              std::uint64_t now_ns) {
+Result<void> Workspace::write(std::string_view given, std::string_view content,
+                              FileEncoding encoding, std::uint64_t now_ns) {
   SW_TRY(const std::string path, usable(given));
   if (path == kWorkspaceRoot) return failure(path, Errno::kIsdir);
   if (encoding == FileEncoding::kUtf8) {
@@ -185,7 +193,8 @@ Result<void> Workspace::write_bytes(std::string_view given, Bytes bytes, std::ui
 Result<void> Workspace::put(const std::string& path, Bytes bytes, std::uint64_t now_ns) {
   const std::uint64_t size_max = tree_->limits().file_bytes_max;
   if (bytes.size() > size_max) {
-    Error error = file_error(Errno::kFbig, fmt::format("{}: a file has at most {}", path, size_text(size_max)));
+    Error error = file_error(Errno::kFbig,
+                             fmt::format("{}: a file has at most {}", path, size_text(size_max)));
     error.context["maxSize"] = std::to_string(size_max);
     error.context["actualSize"] = std::to_string(bytes.size());
     return error;
@@ -193,8 +202,8 @@ Result<void> Workspace::put(const std::string& path, Bytes bytes, std::uint64_t 
   SW_TRY(const Spot spot, find_spot(*tree_, path, LastLink::kFollow));
   if (spot.node && is_directory(*spot.node)) return failure(path, Errno::kIsdir);
   const std::uint64_t freed = spot.node ? spot.node->size() : 0;
-  SW_CHECK_OK(
-      room_for(*tree_, tree_->usage().bytes - freed + bytes.size(), tree_->usage().entries + (spot.node ? 0 : 1)));
+  SW_CHECK_OK(room_for(*tree_, tree_->usage().bytes - freed + bytes.size(),
+                       tree_->usage().entries + (spot.node ? 0 : 1)));
   std::shared_ptr<Node> file = spot.node;
   if (!file) {
     auto made = tree_->create(*spot.parent, spot.name, FileType::kRegularFile, now_ns);
@@ -209,7 +218,8 @@ Result<void> Workspace::make_directory(std::string_view given, Depth depth, std:
   if (path == kWorkspaceRoot) return {};
   const auto make = [&](const Spot& spot) -> Result<void> {
     SW_CHECK_OK(room_for(*tree_, 0, tree_->usage().entries + 1));
-    return done_or(path, tree_->create(*spot.parent, spot.name, FileType::kDirectory, now_ns).error());
+    return done_or(path,
+                   tree_->create(*spot.parent, spot.name, FileType::kDirectory, now_ns).error());
   };
   if (depth == Depth::kOne) {
     SW_TRY(const Spot spot, find_spot(*tree_, path, LastLink::kKeep));
@@ -233,7 +243,8 @@ Result<std::vector<WorkspaceEntry>> Workspace::list(std::string_view given, Dept
   return entries;
 }
 
-Result<void> Workspace::remove(std::string_view given, Depth depth, IfMissing if_missing, std::uint64_t now_ns) {
+Result<void> Workspace::remove(std::string_view given, Depth depth, IfMissing if_missing,
+                               std::uint64_t now_ns) {
   SW_TRY(const std::string path, usable(given));
   if (path == kWorkspaceRoot) {
     return file_error(Errno::kAcces, "/workspace itself cannot be deleted");
@@ -244,14 +255,16 @@ Result<void> Workspace::remove(std::string_view given, Depth depth, IfMissing if
   if (!spot.ok()) return spot.error();
   if (missing) return failure(path, Errno::kNoent);
   if (is_directory(*spot->node) && depth == Depth::kOne) {
-    return file_error(Errno::kIsdir, fmt::format("{} is a directory. Pass {{ recursive: true }} to delete it with "
-                                                 "everything in it",
-                                                 path));
+    return file_error(Errno::kIsdir,
+                      fmt::format("{} is a directory. Pass {{ recursive: true }} to delete it with "
+                                  "everything in it",
+                                  path));
   }
   return done_or(path, tree_->remove_all(*spot->parent, spot->name, now_ns));
 }
 
-Result<void> Workspace::rename(std::string_view given_from, std::string_view given_to, std::uint64_t now_ns) {
+Result<void> Workspace::rename(std::string_view given_from, std::string_view given_to,
+                               std::uint64_t now_ns) {
   SW_TRY(const std::string from, usable(given_from));
   SW_TRY(const std::string to, usable(given_to));
   if (from == kWorkspaceRoot || to == kWorkspaceRoot) {
@@ -260,7 +273,8 @@ Result<void> Workspace::rename(std::string_view given_from, std::string_view giv
   SW_TRY(const Spot source, find_spot(*tree_, from, LastLink::kKeep));
   if (!source.node) return failure(from, Errno::kNoent);
   SW_TRY(const Spot target, find_spot(*tree_, to, LastLink::kKeep));
-  const Errno renamed = tree_->rename(*source.parent, source.name, *target.parent, target.name, now_ns);
+  const Errno renamed =
+      tree_->rename(*source.parent, source.name, *target.parent, target.name, now_ns);
   if (renamed == Errno::kInval && is_directory(*source.node)) {
     return file_error(renamed, fmt::format("{} cannot be moved into itself: {}", from, to));
   }
@@ -278,9 +292,11 @@ Result<WorkspaceEntry> Workspace::stat(std::string_view given) const {
 std::optional<std::string> Workspace::module_source(std::string_view path) const {
   constexpr std::array<std::string_view, 3> kEndings = {".js", ".mjs", ".json"};
   std::string lower(path);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  if (!std::ranges::any_of(kEndings, [&](std::string_view ending) { return lower.ends_with(ending); })) {
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  if (!std::ranges::any_of(kEndings,
+                           [&](std::string_view ending) { return lower.ends_with(ending); })) {
     return std::nullopt;
   }
   auto text = read(path, FileEncoding::kUtf8);

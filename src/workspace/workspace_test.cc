@@ -33,7 +33,8 @@ struct WorkspaceTest : ::testing::Test {
   std::string mkdir(std::string_view path, Depth depth = Depth::kOne) {
     return errno_of(workspace.make_directory(path, depth, kNow));
   }
-  std::string remove(std::string_view path, Depth depth = Depth::kOne, IfMissing missing = IfMissing::kFail) {
+  std::string remove(std::string_view path, Depth depth = Depth::kOne,
+                     IfMissing missing = IfMissing::kFail) {
     return errno_of(workspace.remove(path, depth, missing, kNow));
   }
   std::string rename(std::string_view from, std::string_view to) {
@@ -112,8 +113,8 @@ TEST_F(WorkspaceTest, RelativePathsStartAtTheGivenFolder) {
 }
 
 TEST_F(WorkspaceTest, PathsThatLeadOutAreRefused) {
-  for (const char* path :
-       {"../../etc/passwd", "/etc/passwd", "..", "/", "/workspacex", "/workspace/../..", "a/../../b"}) {
+  for (const char* path : {"../../etc/passwd", "/etc/passwd", "..", "/", "/workspacex",
+                           "/workspace/../..", "a/../../b"}) {
     const auto outcome = workspace.read(path, FileEncoding::kUtf8);
     EXPECT_EQ(errno_of(outcome), "EACCES") << path;
     EXPECT_EQ(outcome.error().message, std::string("Path escapes /workspace: ") + path);
@@ -174,7 +175,8 @@ TEST_F(WorkspaceTest, ListsAbsolutePathsInTheOrderOfTheirMaking) {
   ASSERT_EQ(write("z/f", "abc"), "ok");
   ASSERT_EQ(write("a"), "ok");
   EXPECT_THAT(list("/workspace"), ElementsAre("/workspace/z", "/workspace/a"));
-  EXPECT_THAT(list(".", Depth::kAll), ElementsAre("/workspace/z", "/workspace/z/f", "/workspace/a"));
+  EXPECT_THAT(list(".", Depth::kAll),
+              ElementsAre("/workspace/z", "/workspace/z/f", "/workspace/a"));
   EXPECT_THAT(list("missing"), ElementsAre("ENOENT"));
   EXPECT_THAT(list("a"), ElementsAre("ENOTDIR"));
   const auto entries = workspace.list("/workspace", Depth::kAll);
@@ -261,7 +263,8 @@ TEST_F(WorkspaceTest, ExistsNeverFails) {
   ASSERT_EQ(write("f"), "ok");
   EXPECT_TRUE(workspace.exists("f"));
   EXPECT_TRUE(workspace.exists("/workspace"));
-  for (const char* path : {"missing", "f/below", "/etc/passwd", ""}) EXPECT_FALSE(workspace.exists(path)) << path;
+  for (const char* path : {"missing", "f/below", "/etc/passwd", ""})
+    EXPECT_FALSE(workspace.exists(path)) << path;
 }
 
 TEST_F(WorkspaceTest, AFileHasALargestSize) {
@@ -270,8 +273,9 @@ TEST_F(WorkspaceTest, AFileHasALargestSize) {
   const auto outcome = workspace.write("f", text + "x", FileEncoding::kUtf8, kNow);
   EXPECT_EQ(errno_of(outcome), "EFBIG");
   EXPECT_EQ(outcome.error().code, ErrorCode::kFileTooLarge);
-  EXPECT_THAT(outcome.error().context, UnorderedElementsAre(Pair("errno", "EFBIG"), Pair("maxSize", "1048576"),
-                                                            Pair("actualSize", "1048577")));
+  EXPECT_THAT(outcome.error().context,
+              UnorderedElementsAre(Pair("errno", "EFBIG"), Pair("maxSize", "1048576"),
+                                   Pair("actualSize", "1048577")));
 }
 
 TEST_F(WorkspaceTest, TheWholeHasALargestSize) {
@@ -315,7 +319,8 @@ TEST_F(WorkspaceTest, AStateHoldsFoldersAndFilesAndPutsThemBack) {
 }
 
 TEST_F(WorkspaceTest, ModulesAreFilesOfCertainNames) {
-  for (const char* path : {"a.mjs", "b.json", "C.JS", "d.txt"}) ASSERT_EQ(write(path, "source"), "ok");
+  for (const char* path : {"a.mjs", "b.json", "C.JS", "d.txt"})
+    ASSERT_EQ(write(path, "source"), "ok");
   EXPECT_EQ(workspace.module_source("/workspace/a.mjs"), "source");
   EXPECT_EQ(workspace.module_source("b.json"), "source");
   EXPECT_EQ(workspace.module_source("C.JS"), "source");
@@ -352,7 +357,8 @@ TEST_F(WorkspaceTest, LinksThatGuestsMadeAreFollowedWithinTheWorkspace) {
   EXPECT_EQ(read("absolute"), "text");
   EXPECT_EQ(read("to-d/sub/up"), "text");
   EXPECT_EQ(read("d/sub/parent/f"), "text");
-  EXPECT_THAT(list("d/sub/parent"), ElementsAre("/workspace/d/sub/parent/sub", "/workspace/d/sub/parent/f"));
+  EXPECT_THAT(list("d/sub/parent"),
+              ElementsAre("/workspace/d/sub/parent/sub", "/workspace/d/sub/parent/f"));
   EXPECT_EQ(read("loop"), "ELOOP");
   EXPECT_EQ(read("out"), "EACCES");
   EXPECT_EQ(read("out-too"), "EACCES");

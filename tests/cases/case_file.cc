@@ -16,8 +16,9 @@ namespace sw::cases {
 namespace {
 
 const std::set<std::string, std::less<>> kRuns = {"cell", "one-shot", "reset"};
-const std::set<std::string, std::less<>> kExpectations = {"stdout", "stderr",    "text", "json",   "none", "error",
-                                                          "line",   "traceback", "exit", "ending", "file"};
+const std::set<std::string, std::less<>> kExpectations = {"stdout", "stderr", "text", "json",
+                                                          "none",   "error",  "line", "traceback",
+                                                          "exit",   "ending", "file"};
 
 void append_utf8(std::string& text, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
@@ -73,7 +74,8 @@ std::string unescape(std::string_view body) {
   return text;
 }
 
-/// Sections in the order they stand, with the lines above the first one as a section without a name.
+/// Sections in the order they stand, with the lines above the first one as a section without a
+/// name.
 std::vector<Section> split(std::string_view text) {
   std::vector<Section> sections(1);
   bool escaped = false;
@@ -124,13 +126,15 @@ Result<CaseFile> read_case(const std::filesystem::path& path) {
     } else if (section.name == "write") {
       pending.push_back(std::move(section));
     } else if (kRuns.contains(section.name)) {
-      file.steps.push_back({.run = std::move(section), .before = std::move(pending), .expectations = {}});
+      file.steps.push_back(
+          {.run = std::move(section), .before = std::move(pending), .expectations = {}});
       pending.clear();
     } else if (kExpectations.contains(section.name) && !file.steps.empty()) {
       file.steps.back().expectations.push_back(std::move(section));
     } else {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("{}: '--- {}' makes no sense there", path.native(), section.name), 0};
+                   fmt::format("{}: '--- {}' makes no sense there", path.native(), section.name),
+                   0};
     }
   }
   if (file.steps.empty())

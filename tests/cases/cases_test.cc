@@ -31,7 +31,8 @@ struct Engines {
     auto& engine = engines[language];
     if (!engine) {
       SW_TRY(auto found, engine::find_language(language));
-      SW_TRY(engine, engine::EmbeddedEngine::load(machine->environment(), std::move(found), engine::no_progress));
+      SW_TRY(engine, engine::EmbeddedEngine::load(machine->environment(), std::move(found),
+                                                  engine::no_progress));
     }
     return engine;
   }
@@ -46,7 +47,8 @@ engine::RunRequest request_for(const Section& run) {
   engine::RunRequest request;
   request.code = run.body;
   request.limits.wall_max = std::chrono::seconds(600);
-  request.limits.grace = std::chrono::seconds(30);  // a busy machine may take its time to hear that it is asked
+  // a busy machine may take its time to hear that it is asked
+  request.limits.grace = std::chrono::seconds(30);
   for (const std::string& word : run.words) {
     const std::size_t equals = word.find('=');
     const std::string key = word.substr(0, equals);
@@ -108,11 +110,13 @@ void expect_error(const Step& step, const engine::Outcome& outcome) {
   if (expected == nullptr) {
     EXPECT_FALSE(outcome.error.has_value())
         << outcome.error->name << ": " << outcome.error->message << "\n"
-        << (outcome.error->traceback.empty() ? "" : fmt::format("{}", outcome.error->traceback.back()));
+        << (outcome.error->traceback.empty() ? ""
+                                             : fmt::format("{}", outcome.error->traceback.back()));
     return;
   }
   ASSERT_TRUE(outcome.error.has_value()) << "no error";
-  EXPECT_EQ(outcome.error->name, expected->words.empty() ? outcome.error->name : expected->words[0]);
+  EXPECT_EQ(outcome.error->name,
+            expected->words.empty() ? outcome.error->name : expected->words[0]);
   if (!expected->body.empty()) expect_text(step, "error", outcome.error->message);
   if (const Section* line = step.find("line")) {
     EXPECT_EQ(outcome.error->line_number, std::stoll(line->words.at(0)));
@@ -130,7 +134,8 @@ class Case : public ::testing::TestWithParam<fs::path> {
     for (const Section& file : step.before) {
       wasi::FileSystem files(wasi::standard_layout().build(), engines().machine->clocks());
       files.mount(wasi::kWorkspaceMount, workspace_);
-      ASSERT_EQ(files.write_file("/workspace/" + file.words.at(0), as_bytes(file.body)), wasi::Errno::kSuccess);
+      ASSERT_EQ(files.write_file("/workspace/" + file.words.at(0), as_bytes(file.body)),
+                wasi::Errno::kSuccess);
     }
     if (step.run.name == "reset") {
       if (session_ && session_->reset().verdict != wasm::KeepVerdict::kKept) session_.reset();
@@ -190,8 +195,8 @@ TEST_P(Case, GivesTheRightAnswer) {
   const auto ran = (*engine)->on_guest_thread([&] {
     int number = 0;
     for (const Step& step : file->steps) {
-      SCOPED_TRACE(
-          fmt::format("{}, run {}: {}", GetParam().filename().native(), ++number, step.run.body.substr(0, 200)));
+      SCOPED_TRACE(fmt::format("{}, run {}: {}", GetParam().filename().native(), ++number,
+                               step.run.body.substr(0, 200)));
       run_step(**engine, step);
       if (HasFatalFailure()) return;
     }
@@ -210,7 +215,8 @@ std::vector<fs::path> case_files() {
 }
 
 std::string test_name(const ::testing::TestParamInfo<fs::path>& param_info) {
-  std::string name = param_info.param.parent_path().filename().native() + "_" + param_info.param.stem().native();
+  std::string name =
+      param_info.param.parent_path().filename().native() + "_" + param_info.param.stem().native();
   std::ranges::replace_if(
       name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;

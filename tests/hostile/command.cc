@@ -34,7 +34,8 @@ Result<pid_t> start(const std::vector<std::string>& command, const std::filesyst
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, in.c_str(), O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t pid = 0;
   const int failed = ::posix_spawn(&pid, words.front(), &files, nullptr, words.data(), environ);
@@ -67,7 +68,8 @@ Result<Ended> run_command(const std::vector<std::string>& command, std::string_v
   rusage used{};
   if (::wait4(pid, &status, 0, &used) != pid) return errno_error(errno, "cannot wait");
   if (!in_time)
-    return Error{ErrorCode::kUnavailable, fmt::format("it did not end within {} ms", patience.count()), 0};
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("it did not end within {} ms", patience.count()), 0};
   Ended ended;
   ended.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   ended.resident_bytes_max = static_cast<std::uint64_t>(used.ru_maxrss) << 10;

@@ -21,9 +21,9 @@ struct Ended {
   std::chrono::nanoseconds cpu{};
 };
 
-/// Runs a program with `input` as its standard input, and waits for it. What it writes to stderr is dropped.
-/// `folder` is for files of ours. Errors: kUnavailable: it did not end by itself within `patience`, and was
-/// killed.
+/// Runs a program with `input` as its standard input, and waits for it. What it writes to stderr is
+/// dropped. `folder` is for files of ours. Errors: kUnavailable: it did not end by itself within
+/// `patience`, and was killed.
 Result<Ended> run_command(const std::vector<std::string>& command, std::string_view input,
                           const std::filesystem::path& folder, std::chrono::milliseconds patience);
 

@@ -9,7 +9,8 @@
 
 namespace sw::hostile {
 
-/// Random draws. A seed gives the same draws everywhere, which the standard's distributions do not promise.
+/// Random draws. A seed gives the same draws everywhere, which the standard's distributions do not
+/// promise.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : engine_(seed) {}
@@ -18,7 +19,9 @@ class Dice {
   std::uint64_t below(std::uint64_t n) { return n == 0 ? 0 : engine_() % n; }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
   /// low … high, both included
-  std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
+    return low + below(high - low + 1);
+  }
   /// 1 … max; each order of magnitude is as likely as the others.
   std::uint64_t magnitude(std::uint64_t max) {
     const std::uint64_t bits = below(static_cast<std::uint64_t>(std::bit_width(max)));

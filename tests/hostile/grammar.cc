@@ -111,8 +111,9 @@ Program Grammar::draw(Dice& dice) const {
   const bool is_known = dice.one_in(kKnownShare);
   const Rule& rule = expansion.choose(is_known ? "known" : "program", 0);
   if (is_known) {
-    program.known =
-        Known{.ending = rule.words.at(0), .error = rule.words.size() > 1 ? rule.words.at(1) : "", .code = 0};
+    program.known = Known{.ending = rule.words.at(0),
+                          .error = rule.words.size() > 1 ? rule.words.at(1) : "",
+                          .code = 0};
   }
   program.code = expansion.expand(rule, 0);
   return program;
@@ -139,7 +140,8 @@ Result<void> Grammar::add(std::string_view heading, std::string_view body) {
     if (body.empty()) break;
     const std::size_t close = body.find(kClose);
     if (close == std::string_view::npos) return bad("a hole without its end", body);
-    rule.pieces.push_back({.text = std::string(body.substr(kOpen.size(), close - kOpen.size())), .is_hole = true});
+    rule.pieces.push_back(
+        {.text = std::string(body.substr(kOpen.size(), close - kOpen.size())), .is_hole = true});
     body.remove_prefix(close + kClose.size());
   }
   rules_[kind].push_back(std::move(rule));
@@ -149,13 +151,15 @@ Result<void> Grammar::add(std::string_view heading, std::string_view body) {
 void Grammar::find_leaves() {
   for (auto& [kind, rules] : rules_) {
     for (Rule& rule : rules) {
-      rule.is_leaf = std::ranges::none_of(
-          rule.pieces, [&](const Piece& piece) { return piece.is_hole && rules_.contains(piece.text); });
+      rule.is_leaf = std::ranges::none_of(rule.pieces, [&](const Piece& piece) {
+        return piece.is_hole && rules_.contains(piece.text);
+      });
     }
   }
 }
 
-Result<Grammar> Grammar::read(const std::filesystem::path& file, const std::filesystem::path& cases) {
+Result<Grammar> Grammar::read(const std::filesystem::path& file,
+                              const std::filesystem::path& cases) {
   Grammar grammar;
   SW_TRY(const std::string text, read_text_file(file));
   std::string_view rest = text;

@@ -34,7 +34,8 @@ struct Program {
 class Grammar {
  public:
   /// `cases` is a folder of case files, whose cells are mutated.
-  static Result<Grammar> read(const std::filesystem::path& file, const std::filesystem::path& cases);
+  static Result<Grammar> read(const std::filesystem::path& file,
+                              const std::filesystem::path& cases);
 
   Program draw(Dice& dice) const;
 

@@ -81,7 +81,9 @@ std::string text(Dice& dice) {
   return text;
 }
 
-std::string milliseconds(Dice& dice) { return std::to_string(dice.one_in(20) ? 1'000'000 : dice.below(20)); }
+std::string milliseconds(Dice& dice) {
+  return std::to_string(dice.one_in(20) ? 1'000'000 : dice.below(20));
+}
 
 void append_utf8(std::string& to, std::uint32_t point) {
   const auto byte = [&](std::uint32_t value) { to += static_cast<char>(value); };
@@ -105,16 +107,23 @@ struct Hole {
 constexpr std::array kHoles = {
     Hole{"int",
          [](Dice& dice) {
-           return dice.one_in(3) ? std::to_string(dice.magnitude(1'000'000)) : std::string(dice.pick(kIntegers));
+           return dice.one_in(3) ? std::to_string(dice.magnitude(1'000'000))
+                                 : std::string(dice.pick(kIntegers));
          }},
     Hole{"size", [](Dice& dice) { return std::to_string(dice.magnitude(kSizeMax)); }},
     Hole{"count", [](Dice& dice) { return std::to_string(dice.magnitude(kCountMax)); }},
     Hole{"small", [](Dice& dice) { return std::to_string(dice.between(1, 20)); }},
-    Hole{"fd", [](Dice& dice) { return std::to_string(dice.one_in(4) ? dice.magnitude(5000) : dice.below(8)); }},
+    Hole{"fd",
+         [](Dice& dice) {
+           return std::to_string(dice.one_in(4) ? dice.magnitude(5000) : dice.below(8));
+         }},
     Hole{"ms", milliseconds},
     Hole{"secs", [](Dice& dice) { return milliseconds(dice) + "e-3"; }},
     Hole{"name", [](Dice& dice) { return std::string(dice.pick(kNames)); }},
-    Hole{"path", [](Dice& dice) { return dice.one_in(10) ? long_path(dice) : std::string(dice.pick(kPaths)); }},
+    Hole{"path",
+         [](Dice& dice) {
+           return dice.one_in(10) ? long_path(dice) : std::string(dice.pick(kPaths));
+         }},
     Hole{"utf8", text},
 };
 

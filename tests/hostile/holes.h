@@ -11,8 +11,8 @@
 
 namespace sw::hostile {
 
-/// What stands for a hole that no rule of the grammar fills: a number, a name, a path. nullopt: there is none
-/// such.
+/// What stands for a hole that no rule of the grammar fills: a number, a name, a path. nullopt:
+/// there is none such.
 std::optional<std::string> fill_hole(Dice& dice, std::string_view hole);
 
 /// Whether `fill_hole`, or the program's making, knows the hole.

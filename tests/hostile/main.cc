@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs hostile programs composed at random, and says which of them did what no program must be able to do:
-// README.md.
+// Runs hostile programs composed at random, and says which of them did what no program must be able
+// to do: README.md.
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -53,17 +53,18 @@ sw::Result<Grammar> read_grammar(const std::string& language) {
 void report(const Options& options, const Plan& plan, const Complaints& complaints) {
   fmt::print("FAILED {} seed {}", options.language, plan.seed);
   for (const std::string& complaint : complaints) fmt::print("\n  {}", complaint);
-  fmt::print("\n{}again: ./dev test hostile {} --seed {} --count 1\n\n", describe(plan, kShownBytesMax),
-             options.language, plan.seed);
+  fmt::print("\n{}again: ./dev test hostile {} --seed {} --count 1\n\n",
+             describe(plan, kShownBytesMax), options.language, plan.seed);
   std::fflush(stdout);
 }
 
 void show_totals(const Options& options, const Totals& totals, std::uint64_t first) {
   std::string endings;
-  for (const auto& [ending, count] : totals.endings) endings += fmt::format(", {} {}", count, ending);
-  fmt::print("{}: seeds {} to {}{}; at most {:.2f} s of CPU time and {} MiB in one run\n", options.language, first,
-             options.seed + options.count - 1, endings, std::chrono::duration<double>(totals.cpu_longest).count(),
-             totals.memory_most >> 20);
+  for (const auto& [ending, count] : totals.endings)
+    endings += fmt::format(", {} {}", count, ending);
+  fmt::print("{}: seeds {} to {}{}; at most {:.2f} s of CPU time and {} MiB in one run\n",
+             options.language, first, options.seed + options.count - 1, endings,
+             std::chrono::duration<double>(totals.cpu_longest).count(), totals.memory_most >> 20);
   std::fflush(stdout);
 }
 
@@ -91,7 +92,8 @@ sw::Result<void> run_programs(const Options& options, Shared& shared) {
   return {};
 }
 
-/// Runs programs from the first that was not yet run, in a process of its own. Returns how it ended.
+/// Runs programs from the first that was not yet run, in a process of its own. Returns how it
+/// ended.
 std::string run_in_child(const Options& options, Shared& shared) {
   std::fflush(nullptr);
   shared.began = Clock::now().time_since_epoch().count();
@@ -117,27 +119,33 @@ std::string run_in_child(const Options& options, Shared& shared) {
       return "it did not end";
     }
   }
-  if (WIFSIGNALED(status)) return fmt::format("it ended the process by signal {}", WTERMSIG(status));
-  return WEXITSTATUS(status) == 0 ? "" : fmt::format("it ended the process with status {}", WEXITSTATUS(status));
+  if (WIFSIGNALED(status))
+    return fmt::format("it ended the process by signal {}", WTERMSIG(status));
+  return WEXITSTATUS(status) == 0
+             ? ""
+             : fmt::format("it ended the process with status {}", WEXITSTATUS(status));
 }
 
 sw::Result<int> watch(const Options& options) {
   SW_TRY(const Grammar grammar, read_grammar(options.language));
-  void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return sw::Error{sw::ErrorCode::kInternal, "no memory to share", 0};
   auto& shared = *new (memory) Shared;
   while (shared.done < options.count) {
     const std::uint64_t at = shared.done;
     const std::string ending = run_in_child(options, shared);
     if (ending.empty()) break;
-    if (shared.image_bytes == 0) return sw::Error{sw::ErrorCode::kInternal, "no program was run", 0};
+    if (shared.image_bytes == 0)
+      return sw::Error{sw::ErrorCode::kInternal, "no program was run", 0};
     ++shared.failed;
     const Plan plan = draw_plan(grammar, options.seed + shared.done, shared.image_bytes);
-    report(options, plan, {ending, fmt::format("the process began with seed {}", options.seed + at)});
+    report(options, plan,
+           {ending, fmt::format("the process began with seed {}", options.seed + at)});
     ++shared.done;
   }
-  fmt::print("{}: {} programs from seed {}, {} failed\n", options.language, options.count, options.seed,
-             shared.failed.load());
+  fmt::print("{}: {} programs from seed {}, {} failed\n", options.language, options.count,
+             options.seed, shared.failed.load());
   return shared.failed == 0 ? 0 : 1;
 }
 
@@ -146,7 +154,8 @@ sw::Result<int> run(const Options& options) {
   SW_TRY(const Grammar grammar, read_grammar(options.language));
   // The memory's size decides limits, not programs.
   for (std::uint64_t i = 0; i < options.count; ++i) {
-    fmt::print("seed {}: {}", options.seed + i, describe(draw_plan(grammar, options.seed + i, 0), SIZE_MAX));
+    fmt::print("seed {}: {}", options.seed + i,
+               describe(draw_plan(grammar, options.seed + i, 0), SIZE_MAX));
   }
   return 0;
 }

@@ -42,7 +42,8 @@ engine::RunLimits known_limits(Dice& dice, const Known& known, std::uint64_t ima
   limits.wall_max = std::chrono::minutes(10);
   if (known.ending == "time-limit") limits.cpu_max = milliseconds(dice.between(10, 60));
   if (known.ending == "memory-limit") {
-    limits.memory_bytes_max = image_bytes + (std::uint64_t{8} << 20) + dice.magnitude(std::uint64_t{32} << 20);
+    limits.memory_bytes_max =
+        image_bytes + (std::uint64_t{8} << 20) + dice.magnitude(std::uint64_t{32} << 20);
   }
   return limits;
 }
@@ -79,12 +80,15 @@ std::string describe(const Plan& plan, std::size_t bytes_max) {
   const engine::RunLimits& limits = plan.limits;
   std::string text = fmt::format(
       "{}, wall {}, cpu {}, grace {}, memory {} bytes, output {} bytes, result {} bytes{}\n",
-      kManners[static_cast<int>(plan.manner)], std::chrono::duration_cast<milliseconds>(limits.wall_max),
+      kManners[static_cast<int>(plan.manner)],
+      std::chrono::duration_cast<milliseconds>(limits.wall_max),
       std::chrono::duration_cast<microseconds>(limits.cpu_max),
-      std::chrono::duration_cast<milliseconds>(limits.grace), limits.memory_bytes_max, limits.output_bytes_max,
-      limits.result_bytes_max, plan.cancel_after ? fmt::format(", cancelled after {}", *plan.cancel_after) : "");
+      std::chrono::duration_cast<milliseconds>(limits.grace), limits.memory_bytes_max,
+      limits.output_bytes_max, limits.result_bytes_max,
+      plan.cancel_after ? fmt::format(", cancelled after {}", *plan.cancel_after) : "");
   for (const Program& program : plan.programs) {
-    text += program.known ? fmt::format("--- program ({})\n", program.known->ending) : "--- program\n";
+    text +=
+        program.known ? fmt::format("--- program ({})\n", program.known->ending) : "--- program\n";
     text += program.code.substr(0, bytes_max);
     if (program.code.size() > bytes_max)
       text += fmt::format("\n… ({} bytes; --print shows all)", program.code.size());

@@ -76,8 +76,8 @@ std::string value_of(const Outcome& outcome) {
                        : fmt::format("({})", engine::ending_name(outcome.ending));
 }
 
-/// The value of a cell that must be good. What a cell before it left behind, such as a timer that throws, may end
-/// it, and has then had its turn: there may be several tries.
+/// The value of a cell that must be good. What a cell before it left behind, such as a timer that
+/// throws, may end it, and has then had its turn: there may be several tries.
 std::string next_cell(cli::LocalSandbox& local, int tries) {
   sandbox::Cell cell;
   cell.code = "42";
@@ -95,21 +95,24 @@ std::string next_cell(cli::LocalSandbox& local, int tries) {
 
 }  // namespace
 
-Trial::Trial(std::string language, std::filesystem::path command, std::unique_ptr<engine::Machine> machine,
-             std::shared_ptr<engine::Engine> engine, TemporaryDirectory folder)
+Trial::Trial(std::string language, std::filesystem::path command,
+             std::unique_ptr<engine::Machine> machine, std::shared_ptr<engine::Engine> engine,
+             TemporaryDirectory folder)
     : language_(std::move(language)),
       command_(std::move(command)),
       machine_(std::move(machine)),
       engine_(std::move(engine)),
       folder_(std::move(folder)) {}
 
-Result<std::unique_ptr<Trial>> Trial::create(const std::string& language, std::filesystem::path command) {
+Result<std::unique_ptr<Trial>> Trial::create(const std::string& language,
+                                             std::filesystem::path command) {
   SW_TRY(auto machine, engine::Machine::create());
   SW_TRY(auto found, engine::find_language(language));
   SW_TRY(auto engine, machine->load(std::move(found)));
-  SW_TRY(auto folder, TemporaryDirectory::create(std::filesystem::temp_directory_path(), "hostile-"));
-  return std::unique_ptr<Trial>(
-      new Trial(language, std::move(command), std::move(machine), std::move(engine), std::move(folder)));
+  SW_TRY(auto folder,
+         TemporaryDirectory::create(std::filesystem::temp_directory_path(), "hostile-"));
+  return std::unique_ptr<Trial>(new Trial(language, std::move(command), std::move(machine),
+                                          std::move(engine), std::move(folder)));
 }
 
 Result<std::uint64_t> Trial::image_bytes() {
@@ -123,8 +126,8 @@ Complaints Trial::judged(const Plan& plan, const Program& program, const Outcome
   ++totals_.endings[std::string(engine::ending_name(outcome.ending))];
   totals_.cpu_longest = std::max(totals_.cpu_longest, outcome.usage.cpu);
   Complaints complaints = judge(plan, program, outcome, sink.out, sink.err);
-  const std::string json =
-      engine::execution_result_json(engine_->info(), request_of(program, plan), outcome, sink.out, sink.err);
+  const std::string json = engine::execution_result_json(engine_->info(), request_of(program, plan),
+                                                         outcome, sink.out, sink.err);
   if (const auto complaint = judge_json(json)) complaints.push_back(*complaint);
   return complaints;
 }
@@ -162,7 +165,8 @@ Complaints Trial::run_in_context(const Plan& plan) {
     const auto ran = (*local)->run(cell, sink);
     if (!ran.ok() && cell.cancel.stop_requested()) continue;  // before it began
     if (!ran.ok()) return {"the host failed: " + ran.error().message};
-    std::ranges::move(judged(plan, program, ran->response.outcome, sink), std::back_inserter(complaints));
+    std::ranges::move(judged(plan, program, ran->response.outcome, sink),
+                      std::back_inserter(complaints));
     may_disturb = may_disturb || program.lingers;
   }
   const std::string value = next_cell(**local, may_disturb ? 3 : 1);
@@ -180,10 +184,13 @@ Complaints Trial::run_by_command(const Plan& plan) {
     words.emplace_back(option);
     words.push_back(std::move(value));
   };
-  add("--timeout", fmt::format("{}ms", duration_cast<std::chrono::milliseconds>(limits.wall_max).count()));
+  add("--timeout",
+      fmt::format("{}ms", duration_cast<std::chrono::milliseconds>(limits.wall_max).count()));
   if (limits.cpu_max.count() != 0) {
-    add("--cpu", fmt::format("{}ms", std::max<std::int64_t>(
-                                         duration_cast<std::chrono::milliseconds>(limits.cpu_max).count(), 1)));
+    add("--cpu",
+        fmt::format("{}ms",
+                    std::max<std::int64_t>(
+                        duration_cast<std::chrono::milliseconds>(limits.cpu_max).count(), 1)));
   }
   add("--memory", std::to_string(limits.memory_bytes_max));
   const auto ended = run_command(words, program.code, folder_.path(), std::chrono::minutes(5));
@@ -208,7 +215,8 @@ Complaints Trial::look_for_traces() {
   wasi::BufferSink sink;
   const auto outcome = engine_->run(probe_of(trace_probe(language_)), sink);
   if (!outcome.ok()) return {"the host failed at the next run: " + outcome.error().message};
-  if (const std::string value = value_of(*outcome); value != "'clean'") return {"the next run: " + value};
+  if (const std::string value = value_of(*outcome); value != "'clean'")
+    return {"the next run: " + value};
   if (sink.out != "unfinished") return {"the next run printed " + sink.out};
   return {};
 }

@@ -27,9 +27,12 @@ struct Totals {
 class Trial {
  public:
   /// `command` is the path of sandbox-workers.
-  static Result<std::unique_ptr<Trial>> create(const std::string& language, std::filesystem::path command);
+  static Result<std::unique_ptr<Trial>> create(const std::string& language,
+                                               std::filesystem::path command);
 
-  Result<void> on_guest_thread(const std::function<void()>& body) { return engine_->on_guest_thread(body); }
+  Result<void> on_guest_thread(const std::function<void()>& body) {
+    return engine_->on_guest_thread(body);
+  }
   /// The memory that a run of the language begins with.
   Result<std::uint64_t> image_bytes();
 
@@ -38,8 +41,9 @@ class Trial {
   const Totals& totals() const { return totals_; }
 
  private:
-  Trial(std::string language, std::filesystem::path command, std::unique_ptr<engine::Machine> machine,
-        std::shared_ptr<engine::Engine> engine, TemporaryDirectory folder);
+  Trial(std::string language, std::filesystem::path command,
+        std::unique_ptr<engine::Machine> machine, std::shared_ptr<engine::Engine> engine,
+        TemporaryDirectory folder);
 
   Complaints run_fresh(const Plan& plan);
   Complaints run_in_context(const Plan& plan);

@@ -25,18 +25,25 @@ constexpr std::size_t kJsonDepthMax = 600;
 constexpr std::size_t kNote = 100;
 
 void judge_error(const engine::Outcome& outcome, Complaints& complaints) {
-  const bool wants_error = outcome.ending != Ending::kCompleted && outcome.ending != Ending::kExited;
+  const bool wants_error =
+      outcome.ending != Ending::kCompleted && outcome.ending != Ending::kExited;
   if (outcome.error.has_value() != wants_error) {
-    complaints.push_back(outcome.error ? "an error where there is none: " + outcome.error->name : "no error");
+    complaints.push_back(outcome.error ? "an error where there is none: " + outcome.error->name
+                                       : "no error");
   }
   if (!outcome.error) return;
   const engine::GuestError& error = *outcome.error;
-  if (error.name.size() > engine::kErrorLineBytesMax + kNote) complaints.emplace_back("a huge name of an error");
-  if (error.message.size() > engine::kErrorTextBytesMax + kNote) complaints.emplace_back("a huge message");
-  if (error.traceback.size() > engine::kTracebackLinesMax + 1) complaints.emplace_back("a huge traceback");
-  const bool by_limit = outcome.ending == Ending::kTimeLimit || outcome.ending == Ending::kResultLimit ||
+  if (error.name.size() > engine::kErrorLineBytesMax + kNote)
+    complaints.emplace_back("a huge name of an error");
+  if (error.message.size() > engine::kErrorTextBytesMax + kNote)
+    complaints.emplace_back("a huge message");
+  if (error.traceback.size() > engine::kTracebackLinesMax + 1)
+    complaints.emplace_back("a huge traceback");
+  const bool by_limit = outcome.ending == Ending::kTimeLimit ||
+                        outcome.ending == Ending::kResultLimit ||
                         outcome.ending == Ending::kCancelled;
-  if (by_limit && error.name != engine::kExecutionLimitError) complaints.push_back("a limit named " + error.name);
+  if (by_limit && error.name != engine::kExecutionLimitError)
+    complaints.push_back("a limit named " + error.name);
   if (outcome.ending == Ending::kCrashed && error.name != engine::kEngineError) {
     complaints.push_back("a crash named " + error.name);
   }
@@ -45,7 +52,8 @@ void judge_error(const engine::Outcome& outcome, Complaints& complaints) {
 void judge_limits(const Plan& plan, const engine::Outcome& outcome, Complaints& complaints) {
   const engine::RunLimits& limits = plan.limits;
   const engine::Usage& usage = outcome.usage;
-  if (outcome.ending == Ending::kCancelled && !plan.cancel_after) complaints.emplace_back("nobody cancelled it");
+  if (outcome.ending == Ending::kCancelled && !plan.cancel_after)
+    complaints.emplace_back("nobody cancelled it");
   if (outcome.value && outcome.value->text.size() > limits.result_bytes_max)
     complaints.emplace_back("a huge value");
   if (usage.memory_bytes > std::max(limits.memory_bytes_max, plan.image_bytes)) {
@@ -58,21 +66,25 @@ void judge_limits(const Plan& plan, const engine::Outcome& outcome, Complaints& 
                          (limits.cpu_max.count() == 0 || usage.cpu < limits.cpu_max);
   if (outcome.ending == Ending::kTimeLimit && was_early &&
       outcome.error->message.find("exit handlers") == std::string::npos) {
-    complaints.push_back(fmt::format("ended by time after {}, {} of CPU time", usage.wall, usage.cpu));
+    complaints.push_back(
+        fmt::format("ended by time after {}, {} of CPU time", usage.wall, usage.cpu));
   }
 }
 
 void judge_known(const Known& known, const engine::Outcome& outcome, Complaints& complaints) {
   const std::string_view ending = engine::ending_name(outcome.ending);
   if (ending != known.ending) {
-    complaints.push_back(fmt::format("ended as {}, not as {}{}", ending, known.ending,
-                                     outcome.error ? ": " + outcome.error->message.substr(0, 300) : ""));
+    complaints.push_back(
+        fmt::format("ended as {}, not as {}{}", ending, known.ending,
+                    outcome.error ? ": " + outcome.error->message.substr(0, 300) : ""));
   } else if (!known.error.empty() && outcome.error->name != known.error) {
     complaints.push_back(fmt::format("the error is {}, not {}", outcome.error->name, known.error));
   } else if (ending == "exited" && outcome.exit_code != known.code) {
-    complaints.push_back(fmt::format("exited with {}, not {}", outcome.exit_code.value_or(-1), known.code));
+    complaints.push_back(
+        fmt::format("exited with {}, not {}", outcome.exit_code.value_or(-1), known.code));
   } else if (ending == "completed" && (!outcome.value || outcome.value->text != "42")) {
-    complaints.push_back("the value is " + (outcome.value ? outcome.value->text : std::string("none")));
+    complaints.push_back("the value is " +
+                         (outcome.value ? outcome.value->text : std::string("none")));
   }
 }
 
@@ -89,13 +101,14 @@ std::uint64_t memory_bound(const Plan& plan) {
   const engine::RunLimits& limits = plan.limits;
   std::uint64_t bound = limits.memory_bytes_max + kMemorySlack + 8 * limits.output_bytes_max;
   for (const Program& program : plan.programs) {
-    if (program.files) return bound + (std::uint64_t{1} << 30);  // what /workspace and /tmp may hold
+    // what /workspace and /tmp may hold
+    if (program.files) return bound + (std::uint64_t{1} << 30);
   }
   return bound;
 }
 
-Complaints judge(const Plan& plan, const Program& program, const engine::Outcome& outcome, std::string_view out,
-                 std::string_view err) {
+Complaints judge(const Plan& plan, const Program& program, const engine::Outcome& outcome,
+                 std::string_view out, std::string_view err) {
   Complaints complaints;
   judge_error(outcome, complaints);
   judge_limits(plan, outcome, complaints);

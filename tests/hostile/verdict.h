@@ -16,8 +16,8 @@ namespace sw::hostile {
 /// What was wrong with a run; empty: nothing.
 using Complaints = std::vector<std::string>;
 
-/// What a run may take beyond its limit before it is complained of: more than a busy machine needs, less than what
-/// goes on without a limit.
+/// What a run may take beyond its limit before it is complained of: more than a busy machine needs,
+/// less than what goes on without a limit.
 inline constexpr std::chrono::milliseconds kTimeSlack{1500};
 inline constexpr std::uint64_t kMemorySlack = std::uint64_t{200} << 20;
 
@@ -28,8 +28,8 @@ std::chrono::nanoseconds cpu_bound(const engine::RunLimits& limits);
 std::uint64_t memory_bound(const Plan& plan);
 
 /// Whether the outcome is well formed, and fits the limits and what is known of the program.
-Complaints judge(const Plan& plan, const Program& program, const engine::Outcome& outcome, std::string_view out,
-                 std::string_view err);
+Complaints judge(const Plan& plan, const Program& program, const engine::Outcome& outcome,
+                 std::string_view out, std::string_view err);
 
 /// Whether the text is one line of JSON.
 std::optional<std::string> judge_json(std::string_view text);

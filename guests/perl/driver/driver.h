@@ -18,7 +18,8 @@ struct text {
 int text_is_full(const struct text *text);
 void text_put(struct text *text, const char *bytes, size_t size);
 void text_puts(struct text *text, const char *string);
-void text_printf(struct text *text, const char *format, ...) __attribute__((__format__(__printf__, 2, 3)));
+void text_printf(struct text *text, const char *format, ...)
+    __attribute__((__format__(__printf__, 2, 3)));
 /* A scalar's characters as valid UTF-8: what Unicode does not have becomes U+FFFD. */
 void text_put_sv(struct text *text, SV *sv);
 /* The same as a string of JSON. */

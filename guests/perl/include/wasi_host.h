@@ -92,7 +92,8 @@ int sw_raise(int signal);
 unsigned sw_alarm(unsigned seconds);
 unsigned sw_sleep(unsigned seconds);
 int sw_nanosleep(const struct timespec *wanted, struct timespec *left);
-int sw_clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted, struct timespec *left);
+int sw_clock_nanosleep(clockid_t clock, int flags, const struct timespec *wanted,
+                       struct timespec *left);
 /* Perl passes bit strings, and WASI's fd_set is a list of numbers. */
 int sw_select(int count, void *read, void *write, void *except, struct timeval *timeout);
 #define alarm(seconds) sw_alarm(seconds)

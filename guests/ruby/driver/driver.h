@@ -16,7 +16,8 @@ struct text {
 };
 void text_put(struct text *text, const char *bytes, size_t size);
 void text_puts(struct text *text, const char *string);
-void text_printf(struct text *text, const char *format, ...) __attribute__((__format__(__printf__, 2, 3)));
+void text_printf(struct text *text, const char *format, ...)
+    __attribute__((__format__(__printf__, 2, 3)));
 /* Bytes as valid UTF-8: what is not becomes U+FFFD. */
 void text_put_utf8(struct text *text, const char *bytes, size_t size);
 /* The same as a string of JSON. */

@@ -19,8 +19,8 @@ typedef struct {
   bool is_started, is_rewinding;
 } rb_wasm_fiber_context;
 
-void rb_wasm_init_context(rb_wasm_fiber_context *context, void (*entry_point)(void *, void *), void *arg0,
-                          void *arg1);
+void rb_wasm_init_context(rb_wasm_fiber_context *context, void (*entry_point)(void *, void *),
+                          void *arg0, void *arg1);
 void rb_wasm_free_context(rb_wasm_fiber_context *context);
 void rb_wasm_swapcontext(rb_wasm_fiber_context *from, rb_wasm_fiber_context *to);
 

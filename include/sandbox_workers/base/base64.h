@@ -13,7 +13,8 @@ namespace sw {
 /// With the standard alphabet (+ and /), padded, on one line.
 std::string base64_encode(BytesView bytes);
 
-/// White space is skipped and the padding may be missing; nullopt for anything else that is not base64.
+/// White space is skipped and the padding may be missing; nullopt for anything else that is not
+/// base64.
 std::optional<Bytes> base64_decode(std::string_view text);
 
 }  // namespace sw

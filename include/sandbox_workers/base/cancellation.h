@@ -18,8 +18,10 @@ enum class WaitEnd : std::uint8_t { kDeadline, kReady, kWoken, kCancelled };
 /// What a wait wants to do with a descriptor.
 enum class WaitTo : std::uint8_t { kRead, kWrite };
 
-/// Lets other threads end the waits of a run. One per executor, reused by `reset`: it owns a descriptor.
-/// Threads: `cancel` and `wake` from any thread and from signal handlers; the rest from the run's thread.
+/// Lets other threads end the waits of a run. One per executor, reused by `reset`: it owns a
+/// descriptor.
+/// Threads: `cancel` and `wake` from any thread and from signal handlers; the rest from the run's
+/// thread.
 class Cancellation {
  public:
   static Result<std::unique_ptr<Cancellation>> create();
@@ -32,9 +34,11 @@ class Cancellation {
   void wake() noexcept;
   bool cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
 
-  /// Sleeps until CLOCK_MONOTONIC reaches `deadline_ns` (none: for ever), `fd` (if not -1) can be read or written,
-  /// or another thread ends it. A wait that is over already still notices cancellation.
-  WaitEnd wait_until(std::optional<std::uint64_t> deadline_ns, int fd = -1, WaitTo purpose = WaitTo::kRead);
+  /// Sleeps until CLOCK_MONOTONIC reaches `deadline_ns` (none: for ever), `fd` (if not -1) can be
+  /// read or written, or another thread ends it. A wait that is over already still notices
+  /// cancellation.
+  WaitEnd wait_until(std::optional<std::uint64_t> deadline_ns, int fd = -1,
+                     WaitTo purpose = WaitTo::kRead);
 
   void reset() noexcept;
 

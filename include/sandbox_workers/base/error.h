@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What went wrong, in one shape for all of the program: from a full disk to a request that is refused. An error
-// that guest code raised is not an Error: it is part of a completed run's outcome.
+// What went wrong, in one shape for all of the program: from a full disk to a request that is
+// refused. An error that guest code raised is not an Error: it is part of a completed run's
+// outcome.
 
 #include <cstdint>
 #include <map>
@@ -16,7 +17,8 @@ namespace sandbox_workers = sw;
 
 namespace sw {
 
-/// What kind of failure an Error is. error_codes.def says what each means and how it is told to whom.
+/// What kind of failure an Error is. error_codes.def says what each means and how it is told to
+/// whom.
 enum class ErrorCode : std::uint8_t {
 #define SW_ERROR_CODE(enumerator, log, protocol, http, host_errno, exit) enumerator,
 #include "sandbox_workers/base/error_codes.def"
@@ -35,8 +37,8 @@ struct ErrorCodeInfo {
 
 const ErrorCodeInfo &info_of(ErrorCode code);
 inline std::string_view code_name(ErrorCode code) { return info_of(code).name; }
-/// The code that a protocol name with a status stands for: the row of both, else the first with that name, else
-/// kUnreachable, because whoever says so is not one of us.
+/// The code that a protocol name with a status stands for: the row of both, else the first with
+/// that name, else kUnreachable, because whoever says so is not one of us.
 ErrorCode find_error_code(std::string_view protocol_name, int http_status);
 
 struct [[nodiscard]] Error {
@@ -48,7 +50,8 @@ struct [[nodiscard]] Error {
 
   /// The same error, its message prefixed by what was being done: "doing: message".
   Error while_doing(std::string_view doing) &&;
-  /// The same error as a failure of the host: what the storage calls "not found" is no mistake of the user's.
+  /// The same error as a failure of the host: what the storage calls "not found" is no mistake of
+  /// the user's.
   Error as_fault() &&;
 };
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How the host works on data whose size a guest chose. Guest code is stopped from outside; code of the host is
-// not, so it works on one piece after another and looks between two of them whether the run is to end.
+// How the host works on data whose size a guest chose. Guest code is stopped from outside; code of
+// the host is not, so it works on one piece after another and looks between two of them whether the
+// run is to end.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,8 +28,9 @@ inline Result<void> look_at_stop(const Cancellation* cancellation) {
   return Error{ErrorCode::kGuestStopped, "stopped by the host", 0};
 }
 
-/// Calls `work` with one piece of `whole` after another, and looks at the stop before each. `work` answers
-/// nothing, or a Result<bool> whose false ends the work early. `size_of` says how long the next piece is.
+/// Calls `work` with one piece of `whole` after another, and looks at the stop before each. `work`
+/// answers nothing, or a Result<bool> whose false ends the work early. `size_of` says how long the
+/// next piece is.
 template <class Whole, class Work, class SizeOf>
 Result<void> in_pieces(const Cancellation* cancellation, Whole whole, Work work, SizeOf size_of) {
   while (!whole.empty()) {

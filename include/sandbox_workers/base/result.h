@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Result<T>: the value of an operation that can be expected to fail, or why there is none. Exceptions stay inside
-// a room; between rooms failures travel as Results.
+// Result<T>: the value of an operation that can be expected to fail, or why there is none.
+// Exceptions stay inside a room; between rooms failures travel as Results.
 
 #include <optional>
 #include <string_view>
@@ -14,16 +14,17 @@
 
 namespace sw {
 
-/// Reading the value of a failure, or the error of a success, is a bug of the caller: says so and ends the
-/// program, in every build.
+/// Reading the value of a failure, or the error of a success, is a bug of the caller: says so and
+/// ends the program, in every build.
 [[noreturn]] void end_for_misuse(std::string_view what, std::string_view message);
 
-/// Either a T or an E. Never empty. E is Error but where guests are told an errno: an enum with a kSuccess, which
-/// is then the error of a result that has a value.
+/// Either a T or an E. Never empty. E is Error but where guests are told an errno: an enum with a
+/// kSuccess, which is then the error of a result that has a value.
 template <class T, class E = Error>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
   Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }
@@ -42,14 +43,17 @@ class [[nodiscard]] Result {
   /// Ends the program if there is none.
   const E& error() const& requires(!requires { E::kSuccess; }) { return *checked_error(this); }
   E&& error() && requires(!requires { E::kSuccess; }) { return std::move(*checked_error(this)); }
-  E error() const& requires(requires { E::kSuccess; }) { return ok() ? E::kSuccess : *std::get_if<1>(&state_); }
+  E error() const& requires(requires { E::kSuccess; }) {
+    return ok() ? E::kSuccess : *std::get_if<1>(&state_);
+  }
 
  private:
   template <class Self>
   static auto* checked_value(Self* self) {
     if (auto* const value = std::get_if<0>(&self->state_)) return value;
     if constexpr (requires(const E& error) { std::string_view(error.message); }) {
-      end_for_misuse("the value of a failed result was read", std::get_if<1>(&self->state_)->message);
+      end_for_misuse("the value of a failed result was read",
+                     std::get_if<1>(&self->state_)->message);
     } else {
       end_for_misuse("the value of a failed result was read", "");
     }
@@ -92,7 +96,8 @@ class [[nodiscard]] Result<void, Error> {
 // The names come from __COUNTER__, so that a lambda within an expression can use the macros too.
 
 /// SW_TRY(auto x, expression): binds the value, or returns the error from the enclosing function.
-#define SW_TRY(declaration, ...) SW_TRY_INNER(SW_CONCAT(sw_result_, __COUNTER__), declaration, __VA_ARGS__)
+#define SW_TRY(declaration, ...) \
+  SW_TRY_INNER(SW_CONCAT(sw_result_, __COUNTER__), declaration, __VA_ARGS__)
 #define SW_TRY_INNER(name, declaration, ...)      \
   auto name = (__VA_ARGS__);                      \
   if (!name.ok()) return std::move(name).error(); \

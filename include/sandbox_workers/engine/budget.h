@@ -10,8 +10,8 @@
 //   }
 //   if (spent.reason != StopReason::kNone) …   // stop_error(spent.reason, request.limits)
 //
-// At the deadline the guest is asked to stop, if it can be asked, which keeps its state; after RunLimits::grace it
-// is ended by force, which costs the instance.
+// At the deadline the guest is asked to stop, if it can be asked, which keeps its state; after
+// RunLimits::grace it is ended by force, which costs the instance.
 
 #include <chrono>
 #include <functional>
@@ -33,11 +33,12 @@ struct BudgetOptions {
   RunLimits limits = {};
   /// Ends the run as a deadline does.
   std::stop_token cancel = {};
-  /// Asks the guest to stop: sets a flag that its interpreter looks at. Called from another thread, perhaps
-  /// several times; must not block. Empty: it cannot be asked, and there is no grace either.
+  /// Asks the guest to stop: sets a flag that its interpreter looks at. Called from another thread,
+  /// perhaps several times; must not block. Empty: it cannot be asked, and there is no grace
+  /// either.
   std::function<void()> soft_stop = {};
-  /// What the guest's sleeps wait with (wasi::RunOptions::cancellation); woken by a soft stop, ended by a hard
-  /// one.
+  /// What the guest's sleeps wait with (wasi::RunOptions::cancellation); woken by a soft stop,
+  /// ended by a hard one.
   Cancellation* cancellation = nullptr;
 };
 

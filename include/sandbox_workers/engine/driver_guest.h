@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Interpreters whose driver is a part of the guest, in C (guests/perl/driver, guests/ruby/driver). Requests go
-// into a buffer of the driver's, answers come through the import sw.answer. Words of guest memory stop a running
-// cell or ring its alarm: the interpreter looks at one of them wherever it looks for signals.
+// Interpreters whose driver is a part of the guest, in C (guests/perl/driver, guests/ruby/driver).
+// Requests go into a buffer of the driver's, answers come through the import sw.answer. Words of
+// guest memory stop a running cell or ring its alarm: the interpreter looks at one of them wherever
+// it looks for signals.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +21,8 @@ namespace sw::engine {
 
 /// What differs from one language to the other. The strings are literals.
 struct DriverFacts {
-  /// Entry points that tell, at bake, where the words lie: "look at the others", "stop", "the alarm rings".
+  /// Entry points that tell, at bake, where the words lie: "look at the others", "stop", "the alarm
+  /// rings".
   const char* interrupt_word;
   const char* stop_word;
   const char* alarm_word;
@@ -32,8 +34,8 @@ struct DriverFacts {
 class DriverGuest : public Guest {
  public:
   /// `manifest` must outlive this.
-  DriverGuest(const Manifest& manifest, const DriverFacts& driver, std::shared_ptr<const wasi::Layout> layout,
-              const wasi::Clocks& clocks);
+  DriverGuest(const Manifest& manifest, const DriverFacts& driver,
+              std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks);
 
   Result<void> boot(BakeFacts& facts) override;
   Result<void> bind(const BakeFacts& facts) override;
@@ -51,8 +53,10 @@ class DriverGuest : public Guest {
  private:
   /// The code that the driver runs first.
   virtual std::string boot_code() const = 0;
-  /// A cell, in the form that the driver reads. `fresh`: the first after the image or a saved state.
-  virtual std::string cell(const RunRequest& request, std::string_view file_name, bool fresh) const = 0;
+  /// A cell, in the form that the driver reads. `fresh`: the first after the image or a saved
+  /// state.
+  virtual std::string cell(const RunRequest& request, std::string_view file_name,
+                           bool fresh) const = 0;
   /// Finds entry points beyond those that every driver has.
   virtual Result<void> find_more_entry_points() = 0;
 
@@ -82,12 +86,14 @@ class DriverGuest : public Guest {
 /// Defines sw.answer, sw.alarm and sw.fd_dup for instances whose HostState is a DriverGuest.
 Result<void> define_driver_imports(wasm::Linker& linker);
 
-/// What a driver reads: numbers of 32 bits, little-endian, and strings as their size and their bytes.
+/// What a driver reads: numbers of 32 bits, little-endian, and strings as their size and their
+/// bytes.
 void put_number(std::string& request, std::size_t value);
 void put_string(std::string& request, std::string_view text);
 
-/// The size of the largest value that is wanted, code, file name, folder (of the first cell only), arguments,
-/// environment. The first argument, the program's name, is `program` unless that is empty.
+/// The size of the largest value that is wanted, code, file name, folder (of the first cell only),
+/// arguments, environment. The first argument, the program's name, is `program` unless that is
+/// empty.
 std::string driver_request(const RunRequest& request, std::string_view file_name, bool fresh,
                            std::string_view program = {});
 

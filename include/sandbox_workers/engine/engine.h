@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The engine contract: what stands behind a language. An engine runs code once (`run`), and, if it has sessions,
-// cell after cell in an instance whose memory can be saved and started from again. Nothing here needs Wasm: an
-// engine may be a few lines of C++. Those that embed a Wasm interpreter get sessions, images, limits and stopping
-// from embedded_interpreter.h.
+// The engine contract: what stands behind a language. An engine runs code once (`run`), and, if it
+// has sessions, cell after cell in an instance whose memory can be saved and started from again.
+// Nothing here needs Wasm: an engine may be a few lines of C++. Those that embed a Wasm interpreter
+// get sessions, images, limits and stopping from embedded_interpreter.h.
 
 #include <cstdint>
 #include <functional>
@@ -39,16 +39,17 @@ struct EngineInfo {         // the same for the engine's whole life
   /// Identity of the exact engine: a snapshot is restored only into the build that took it.
   std::string build;
   EngineLimits limits;
-  std::vector<std::string> aliases = {};  ///< other names of the language, in lower case: "py", "python3"
+  std::vector<std::string> aliases =
+      {};  ///< other names of the language, in lower case: "py", "python3"
 };
 
-/// What an engine returns from `run` or `execute` when a limit ended the run and it has no outcome of its own to
-/// give. Any other Error is a failure of the engine.
+/// What an engine returns from `run` or `execute` when a limit ended the run and it has no outcome
+/// of its own to give. Any other Error is a failure of the engine.
 Error ExecutionLimitError(std::string message);
 bool is_execution_limit(const Error& error);
 
-/// The outcome that stands for an Error of the engine: ExecutionLimitError or EngineError, and at most 2048
-/// characters of its message.
+/// The outcome that stands for an Error of the engine: ExecutionLimitError or EngineError, and at
+/// most 2048 characters of its message.
 Outcome engine_error_outcome(const Error& error);
 
 /// How a session instance begins.
@@ -77,8 +78,8 @@ class SnapshotSource {
   virtual ~SnapshotSource() = default;
   /// Size of the memory when it was saved.
   virtual std::uint64_t memory_bytes() const = 0;
-  /// Writes the saved bytes into `memory`, which holds `base` (the SessionSnapshot's) and zeros after it. Returns
-  /// SessionSnapshot::extra, which stays valid until `restore` returns.
+  /// Writes the saved bytes into `memory`, which holds `base` (the SessionSnapshot's) and zeros
+  /// after it. Returns SessionSnapshot::extra, which stays valid until `restore` returns.
   /// Errors: kCorrupt when what is stored is damaged; then `memory` must not be used.
   virtual Result<BytesView> fill(std::span<std::byte> memory, BytesView base) = 0;
 };
@@ -92,8 +93,9 @@ class SessionInstance {
   /// True once this instance must never be used or saved again. Stays true.
   virtual bool invalid() const = 0;
 
-  /// Runs one cell. What the code did wrong, and limits it met, are part of the outcome; an Error is a fault of
-  /// the host, and the instance is dropped. Calling it on an invalid instance is an Error.
+  /// Runs one cell. What the code did wrong, and limits it met, are part of the outcome; an Error
+  /// is a fault of the host, and the instance is dropped. Calling it on an invalid instance is an
+  /// Error.
   virtual Result<SessionOutcome> execute(const RunRequest& request, wasi::OutputSink& output) = 0;
 
   /// False while there is state that a snapshot would not hold, and once invalid.
@@ -115,9 +117,11 @@ class Engine {
   virtual bool has_sessions() const { return false; }
   /// A fresh instance. Within `on_guest_thread`.
   virtual Result<std::unique_ptr<SessionInstance>> boot(const SessionOptions& options);
-  /// An instance that goes on from a snapshot of this build. Variables, open files and half-consumed generators
-  /// are as they were; random generators differ from those of every other instance. Within `on_guest_thread`.
-  virtual Result<std::unique_ptr<SessionInstance>> restore(const SessionOptions& options, SnapshotSource& source);
+  /// An instance that goes on from a snapshot of this build. Variables, open files and
+  /// half-consumed generators are as they were; random generators differ from those of every other
+  /// instance. Within `on_guest_thread`.
+  virtual Result<std::unique_ptr<SessionInstance>> restore(const SessionOptions& options,
+                                                           SnapshotSource& source);
 
   /// Runs `body` on a thread that has what guests need (a large stack, say), and waits for it.
   virtual Result<void> on_guest_thread(const std::function<void()>& body);

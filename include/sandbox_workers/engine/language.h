@@ -2,18 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a language must provide so that its interpreter, a Wasm module, can be baked, run, stopped, reset, saved
-// and restored: the Language, which makes guests, and the Guest, the host's side of one interpreter. Machine::load
-// turns a Language into an Engine with sessions. docs/engines.md has the whole way; this is what is called when:
+// What a language must provide so that its interpreter, a Wasm module, can be baked, run, stopped,
+// reset, saved and restored: the Language, which makes guests, and the Guest, the host's side of
+// one interpreter. Machine::load turns a Language into an Engine with sessions. docs/engines.md has
+// the whole way; this is what is called when:
 //
-//   once a machine ("bake")     Guest::boot           boots the interpreter (init), then runs the driver that
+//   once a machine ("bake")     Guest::boot           boots the interpreter (init), then runs the
+//   driver that
 //   every
-//                                                     session finds there (session boot); the memory becomes the
-//                                                     image
+//                                                     session finds there (session boot); the
+//                                                     memory becomes the image
 //   each instance               Guest::bind           finds the entry points again; nothing is run
-//   before an instance's first  Guest::after_restore  after an image and after a snapshot alike: random
-//   generators, cell                                              caches of files or clocks each cell of a session
-//   Guest::evaluate       (session execute) each run without a session  Guest::evaluate, then Guest::finish (run
+//   before an instance's first  Guest::after_restore  after an image and after a snapshot alike:
+//   random
+//   generators, cell                                              caches of files or clocks each
+//   cell of a session
+//   Guest::evaluate       (session execute) each run without a session  Guest::evaluate, then
+//   Guest::finish (run
 //   once): the same cell in an instance that
 //                                                     is put back to the image afterwards
 //   a deadline                  Guest::soft_stop      from the watchdog's thread
@@ -51,17 +56,18 @@ struct Reply {
   std::string cwd;
 };
 
-/// More than the longest error's texts need, each character escaped. Parsing takes time and memory of the host,
-/// which no limit of the run can end.
+/// More than the longest error's texts need, each character escaped. Parsing takes time and memory
+/// of the host, which no limit of the run can end.
 inline constexpr std::size_t kReplyHeadBytesMax = std::size_t{32} << 20;
 
 /// Parses a driver's answer: one line of JSON,
-///   {"value": "text" | "json" | null, "error": {"name", "message", "traceback", "lineNumber"?} | null,
+///   {"value": "text" | "json" | null, "error": {"name", "message", "traceback", "lineNumber"?} |
+///   null,
 ///    "exit": number | null, "cwd": "…"}
-/// (absent counts as null), a line feed, and then the value's own text or JSON up to the end. What says that it is
-/// JSON and is not (normal_json) becomes text; a `cwd` that is no absolute path and a `lineNumber` that no line
-/// can have are ignored. Trust: the guest wrote it. Errors: kCorrupt, also when the line is longer than
-/// kReplyHeadBytesMax.
+/// (absent counts as null), a line feed, and then the value's own text or JSON up to the end. What
+/// says that it is JSON and is not (normal_json) becomes text; a `cwd` that is no absolute path and
+/// a `lineNumber` that no line can have are ignored. Trust: the guest wrote it. Errors: kCorrupt,
+/// also when the line is longer than kReplyHeadBytesMax.
 Result<Reply> parse_reply(std::string answer);
 
 /// Numbers found out at bake that a guest started from the image needs again (addresses, offsets).
@@ -77,7 +83,8 @@ Result<T> fact(const BakeFacts& facts, std::string_view name) {
   return static_cast<T>(number);
 }
 
-/// One interpreter: the host's side of an instance. `instance` is set before any of the hooks is called.
+/// One interpreter: the host's side of an instance. `instance` is set before any of the hooks is
+/// called.
 /// Threads: one at a time, except soft_stop.
 class Guest : public wasm::HostState {
  public:
@@ -87,12 +94,14 @@ class Guest : public wasm::HostState {
   wasm::Instance& instance() const { return *instance_; }
   void set_instance(wasm::Instance& instance) { instance_ = &instance; }
 
-  /// A copy of bytes that lie in the guest's memory, and may be all of it. Its size is charged to the guest
-  /// (wasm::Instance::charge). Errors: kLimitExceeded, and kGuestStopped when the run is to end.
+  /// A copy of bytes that lie in the guest's memory, and may be all of it. Its size is charged to
+  /// the guest (wasm::Instance::charge). Errors: kLimitExceeded, and kGuestStopped when the run is
+  /// to end.
   Result<std::string> copy_out(std::span<const std::byte> bytes);
 
-  /// At bake only: takes an instance whose memory holds its data segments to an interpreter with the driver
-  /// loaded, the common modules imported and the usual paths warmed up. Puts into `facts` what `bind` needs.
+  /// At bake only: takes an instance whose memory holds its data segments to an interpreter with
+  /// the driver loaded, the common modules imported and the usual paths warmed up. Puts into
+  /// `facts` what `bind` needs.
   virtual Result<void> boot(BakeFacts& facts) = 0;
 
   /// Finds the entry points. After boot, and after every instantiation from the image.
@@ -101,11 +110,12 @@ class Guest : public wasm::HostState {
   /// Called before the first cell of a fresh or restored interpreter: random generators, clocks.
   virtual Result<void> after_restore() { return {}; }
 
-  /// Runs one cell. An error raised by the code is part of the reply; an Error means that the guest trapped,
-  /// was stopped, called proc_exit, or that the host failed.
+  /// Runs one cell. An error raised by the code is part of the reply; an Error means that the guest
+  /// trapped, was stopped, called proc_exit, or that the host failed.
   virtual Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) = 0;
 
-  /// Runs exit handlers, when the interpreter will not be used again. Output goes where the last cell's went.
+  /// Runs exit handlers, when the interpreter will not be used again. Output goes where the last
+  /// cell's went.
   virtual Result<void> finish() { return {}; }
   /// After `finish`: the exit status that an exit handler asked for; nullopt: none did.
   virtual std::optional<std::int32_t> exit_status() const { return std::nullopt; }
@@ -131,10 +141,11 @@ class Language {
   const Manifest& manifest() const { return manifest_; }
 
   /// The read-only files its guests see. `package` is the folder with the package's files.
-  virtual Result<std::shared_ptr<const wasi::Layout>> make_layout(const std::filesystem::path& package) const = 0;
+  virtual Result<std::shared_ptr<const wasi::Layout>> make_layout(
+      const std::filesystem::path& package) const = 0;
 
-  /// The Wasm module, by default the package's file Manifest::module. For packages that hold it in another form.
-  /// What is returned must depend on the package's checked files only.
+  /// The Wasm module, by default the package's file Manifest::module. For packages that hold it in
+  /// another form. What is returned must depend on the package's checked files only.
   virtual Result<Bytes> read_module(const std::filesystem::path& package) const;
 
   /// Defines the imports beyond WASI; host functions find their Guest in Caller::host().

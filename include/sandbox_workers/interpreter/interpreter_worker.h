@@ -4,8 +4,10 @@
 
 // A runtime Worker in this process: an engine, and the Interpreters that hold its code contexts.
 //
-//   auto worker = define_interpreter_runtime(engine);                       // contexts last as long as the Worker
-//   auto worker = define_interpreter_runtime(engine, {.storage_folder = "data"});   // … and go on after a restart
+//   auto worker = define_interpreter_runtime(engine);                       // contexts last as
+//   long as the Worker
+//   auto worker = define_interpreter_runtime(engine, {.storage_folder = "data"});   // … and go on
+//   after a restart
 //
 // Own routes: derive from InterpreterWorker, override `route`, and make it by `make_worker`.
 
@@ -36,19 +38,21 @@ class Clock;
 namespace sw::interpreter {
 
 struct RuntimeOptions {  // how a Worker keeps its contexts
-  /// Where contexts are kept (docs/data-folder.md); one process at a time. Empty: in memory, unless `storage` is
-  /// given.
+  /// Where contexts are kept (docs/data-folder.md); one process at a time. Empty: in memory, unless
+  /// `storage` is given.
   std::filesystem::path storage_folder = {};
-  /// A storage that others use too, for programs built with this project's sources. Outlives the Worker.
+  /// A storage that others use too, for programs built with this project's sources. Outlives the
+  /// Worker.
   storage::Storage* storage = nullptr;
   /// For tests. Outlives the Worker; null: the system's.
   object::Clock* clock = nullptr;
   /// An Interpreter that is not used for so long is deleted with all its contexts. Zero: never.
   std::chrono::milliseconds idle_ttl = std::chrono::hours(24);
-  /// Where instances stay between runs; null: a pool of this Worker's own. Shared with other Workers.
+  /// Where instances stay between runs; null: a pool of this Worker's own. Shared with other
+  /// Workers.
   std::shared_ptr<ResidencyPool> residency = nullptr;
-  /// How many cells in contexts run at once, and how many runs outside of contexts; more wait, up to 1,000. Zero:
-  /// as many as there are processors.
+  /// How many cells in contexts run at once, and how many runs outside of contexts; more wait, up
+  /// to 1,000. Zero: as many as there are processors.
   std::size_t runs_at_once = 0;
   std::size_t contexts_max = 8;  ///< of one Interpreter
   /// How many runs of a context can be undone. Each that is kept costs what it changed.
@@ -62,7 +66,8 @@ struct RuntimeOptions {  // how a Worker keeps its contexts
 
 class InterpreterRuntime;
 
-/// Over HTTP it answers GET /interpreter, POST /execute, /interpreters/KEY/… (docs/protocol.md), 404 and 405.
+/// Over HTTP it answers GET /interpreter, POST /execute, /interpreters/KEY/… (docs/protocol.md),
+/// 404 and 405.
 /// Threads: any; runs of one Interpreter happen one at a time, in the order of the calls.
 class InterpreterWorker : public runtime::Worker {
  public:
@@ -70,7 +75,8 @@ class InterpreterWorker : public runtime::Worker {
   ~InterpreterWorker() override;
 
   Result<runtime::WorkerInfo> info() override;
-  /// Waits for its turn. Errors: kLimitExceeded when too many wait, kUnavailable when it is cancelled meanwhile.
+  /// Waits for its turn. Errors: kLimitExceeded when too many wait, kUnavailable when it is
+  /// cancelled meanwhile.
   Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override;
   Result<std::unique_ptr<runtime::Interpreter>> interpreter(std::string_view key) override;
 
@@ -83,7 +89,8 @@ class InterpreterWorker : public runtime::Worker {
   virtual std::optional<runtime::Response> route(const runtime::Request& request);
 
  private:
-  std::shared_ptr<InterpreterRuntime> runtime_;  // shared with nobody, but derived classes do not see its type
+  // shared with nobody, but derived classes do not see its type
+  std::shared_ptr<InterpreterRuntime> runtime_;
 };
 
 /// What a Worker is made from. Errors: those of opening the storage.
@@ -99,7 +106,7 @@ Result<std::shared_ptr<T>> make_worker(std::shared_ptr<engine::Engine> engine,
 }
 
 /// A Worker with the usual routes.
-Result<std::shared_ptr<InterpreterWorker>> define_interpreter_runtime(std::shared_ptr<engine::Engine> engine,
-                                                                      const RuntimeOptions& options = {});
+Result<std::shared_ptr<InterpreterWorker>> define_interpreter_runtime(
+    std::shared_ptr<engine::Engine> engine, const RuntimeOptions& options = {});
 
 }  // namespace sw::interpreter

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Interpreters kept in memory between runs, for all sandboxes of a process. What they hold is stored after each
-// run, so one that has to go costs time, not data. Those used longest ago go first.
+// Interpreters kept in memory between runs, for all sandboxes of a process. What they hold is
+// stored after each run, so one that has to go costs time, not data. Those used longest ago go
+// first.
 
 #include <cstddef>
 #include <cstdint>

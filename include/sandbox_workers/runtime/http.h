@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A request and a response as Workers see them, whatever carried them: a call in this process, a socket, a test.
+// A request and a response as Workers see them, whatever carried them: a call in this process, a
+// socket, a test.
 
 #include <optional>
 #include <stop_token>
@@ -24,7 +25,8 @@ struct Request {  // what a Worker is asked
   std::string path = "/";  ///< without a query
   Headers headers = {};
   std::string body = {};
-  std::stop_token cancel = {};  ///< ends what the request started: nobody waits for the answer any more
+  /// Ends what the request started: nobody waits for the answer any more
+  std::stop_token cancel = {};
 };
 
 struct Response {  // what it answers

@@ -10,8 +10,9 @@
 
 namespace sw::runtime {
 
-/// What becomes of memory and files when a run ends with an error, that is in any way but completed or exited. A
-/// run whose instance is lost (it trapped, or was stopped by force) loses both in any case.
+/// What becomes of memory and files when a run ends with an error, that is in any way but completed
+/// or exited. A run whose instance is lost (it trapped, or was stopped by force) loses both in any
+/// case.
 enum class AfterError : std::uint8_t {
   kKeep,       ///< both stay as the run left them
   kRollback,   ///< both go back to before the run, the offsets of open files too

@@ -55,12 +55,15 @@ enum class ContextState : std::uint8_t { kLive, kRestored, kFresh };
 struct ExecuteArgs {  // a cell for a context
   std::string context_id;
   std::string code;
-  std::string alias;            ///< by which of its names the caller calls the language, where that matters
-  std::string file_name;        ///< how tracebacks name the code; empty: "<cell N>", as `executions` counts it
-  EnvVars env;                  ///< merged already
+  /// By which of its names the caller calls the language, where that matters
+  std::string alias;
+  std::string
+      file_name;  ///< how tracebacks name the code; empty: "<cell N>", as `executions` counts it
+  EnvVars env;    ///< merged already
   WorkspaceManifest workspace;  ///< what the Sandbox has
-  /// How many runs of the context the Sandbox knows of. An Interpreter that is one ahead (its answer was lost)
-  /// takes that run back, so that files and memory are of the same run again. Absent: not compared.
+  /// How many runs of the context the Sandbox knows of. An Interpreter that is one ahead (its
+  /// answer was lost) takes that run back, so that files and memory are of the same run again.
+  /// Absent: not compared.
   std::optional<std::uint64_t> executions_known;
   std::string stdin_data;
   std::vector<std::string> args;
@@ -74,17 +77,19 @@ struct ExecuteResponse {  // what came of it
   std::uint64_t executions = 0;  ///< of the context, this one included
   std::string cwd;
   ContextState state = ContextState::kFresh;
-  /// Why the memory is fresh, or what is missing from the restored one; empty when there is nothing to say.
+  /// Why the memory is fresh, or what is missing from the restored one; empty when there is nothing
+  /// to say.
   std::string note;
-  /// Present if this run's memory was saved: time taken by finding, packing and storing what changed.
+  /// Present if this run's memory was saved: time taken by finding, packing and storing what
+  /// changed.
   std::optional<double> snapshot_ms;
   std::uint64_t snapshot_bytes_written = 0;
   std::optional<SnapshotInfo> snapshot;  ///< what is stored now
   WorkspaceDiff workspace;
 };
 
-/// Gives the contents of files the Interpreter lacks. Called at most once in a run, on the thread of the run; what
-/// is unknown is left out.
+/// Gives the contents of files the Interpreter lacks. Called at most once in a run, on the thread
+/// of the run; what is unknown is left out.
 using GetFiles = std::function<std::vector<WorkspaceFile>(const std::vector<std::string>& paths)>;
 
 }  // namespace sw::runtime

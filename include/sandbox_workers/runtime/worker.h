@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a binding name stands for: a runtime Worker, which runs code of one language, and the Interpreters in it.
-// They may be in this process, behind a socket, or on another host; callers cannot tell.
+// What a binding name stands for: a runtime Worker, which runs code of one language, and the
+// Interpreters in it. They may be in this process, behind a socket, or on another host; callers
+// cannot tell.
 
 #include <cstdint>
 #include <map>
@@ -19,10 +20,10 @@
 
 namespace sw::runtime {
 
-/// The contexts of one language in one sandbox. Each call blocks until it is done; calls of one Interpreter happen
-/// one at a time, in the order they come.
-/// Errors of all: kContextNotFound; kInvalidArgument and kNotFound for what must not be asked, with the reason;
-/// kUnreachable when whatever carries the call failed; else the host's.
+/// The contexts of one language in one sandbox. Each call blocks until it is done; calls of one
+/// Interpreter happen one at a time, in the order they come.
+/// Errors of all: kContextNotFound; kInvalidArgument and kNotFound for what must not be asked, with
+/// the reason; kUnreachable when whatever carries the call failed; else the host's.
 /// Threads: any.
 class Interpreter {
  public:
@@ -36,8 +37,8 @@ class Interpreter {
   /// Everything, as if it had never been.
   virtual Result<void> destroy() = 0;
 
-  /// Runs a cell. What is printed goes to `output` as it is printed. What the code did wrong is part of the
-  /// answer.
+  /// Runs a cell. What is printed goes to `output` as it is printed. What the code did wrong is
+  /// part of the answer.
   virtual Result<ExecuteResponse> execute(ExecuteArgs args, const GetFiles& get_files,
                                           wasi::OutputSink& output) = 0;
 
@@ -68,7 +69,8 @@ class Worker {
   /// Errors: kUnreachable, also for what is no Worker.
   virtual Result<WorkerInfo> info() = 0;
   /// Runs code in a guest of its own, of which nothing remains.
-  virtual Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) = 0;
+  virtual Result<engine::Outcome> run(const engine::RunRequest& request,
+                                      wasi::OutputSink& output) = 0;
   /// The Interpreter `key`, be there anything stored of it or not. The Worker outlives it.
   /// Errors: kInvalidArgument for a key that cannot be, and when this Worker has no contexts.
   virtual Result<std::unique_ptr<Interpreter>> interpreter(std::string_view key) = 0;

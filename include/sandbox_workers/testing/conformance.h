@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Does an engine keep the contract of engine/engine.h? One call answers, whatever the test framework:
+// Does an engine keep the contract of engine/engine.h? One call answers, whatever the test
+// framework:
 //
 //   TEST(Calc, KeepsTheContract) {
-//     const auto kept = sw::testing::run_engine_conformance(engine, {.simple = {"1 + 2 * 3", "7"}, .error = "1
+//     const auto kept = sw::testing::run_engine_conformance(engine, {.simple = {"1 + 2 * 3", "7"},
+//     .error = "1
 //     +"}); EXPECT_TRUE(kept.ok()) << kept.error().message;
 //   }
 //
-// The engine is run alone and, if it has sessions, behind a runtime Worker as a Sandbox would use it. The programs
-// are in the engine's own language; those that are optional are for checks that not every language has the means
-// for.
+// The engine is run alone and, if it has sessions, behind a runtime Worker as a Sandbox would use
+// it. The programs are in the engine's own language; those that are optional are for checks that
+// not every language has the means for.
 
 #include <functional>
 #include <memory>
@@ -40,7 +42,8 @@ struct DefineAndUse {
 
 /// A program that looks at its environment.
 struct EnvProgram {
-  std::string code;  ///< its value is what the environment variable `name` holds; without one, anything else
+  /// Its value is what the environment variable `name` holds; without one, anything else
+  std::string code;
   std::string name;
   std::string value = "4711";
   std::string expect_text = "4711";  ///< how the value shows
@@ -58,7 +61,8 @@ struct CwdProgram {
 struct FilesProgram {
   std::string write;  ///< writes "content" and nothing else to `path`
   std::string path = "/workspace/conformance.txt";
-  std::optional<std::string> fail = {};  ///< writes "failed" and nothing else to `path`, then raises an error
+  std::optional<std::string> fail =
+      {};  ///< writes "failed" and nothing else to `path`, then raises an error
 };
 
 /// The programs an engine is checked with.
@@ -82,9 +86,10 @@ struct ConformancePrograms {
 };
 
 /// The programs from JSON, for engines that keep them in a file:
-///   {"simple": {"code", "value"?}, "error": "…", "stateful": {"define", "use", "value"}, "endless": "…",
-///    "crash": "…", "env": {"code", "name", "value"?}, "cwd": {"enter", "show", "value"}, "files": {"write",
-///    "fail"?}, "openFile": {"define", "use", "value"}, "random": "…"}
+///   {"simple": {"code", "value"?}, "error": "…", "stateful": {"define", "use", "value"},
+///   "endless": "…",
+///    "crash": "…", "env": {"code", "name", "value"?}, "cwd": {"enter", "show", "value"}, "files":
+///    {"write", "fail"?}, "openFile": {"define", "use", "value"}, "random": "…"}
 /// where only the first two are required.
 /// Errors: kInvalidArgument saying what is missing or of another type.
 Result<ConformancePrograms> parse_programs(std::string_view json);
@@ -105,9 +110,11 @@ struct ConformanceOptions {
   std::function<void(const CheckReport&)> on_check = {};
 };
 
-/// Runs all checks. Takes about a second, plus what the engine's own runs take. Threads: any; it blocks.
+/// Runs all checks. Takes about a second, plus what the engine's own runs take. Threads: any; it
+/// blocks.
 /// Errors: the first check that is violated, as kInternal: its name and what was found.
 Result<void> run_engine_conformance(const std::shared_ptr<engine::Engine>& engine,
-                                    const ConformancePrograms& programs, const ConformanceOptions& options = {});
+                                    const ConformancePrograms& programs,
+                                    const ConformanceOptions& options = {});
 
 }  // namespace sw::testing

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a durable object keeps, in memory: for tests. Two servers made over one state, one after the other, are a
-// server that was evicted and came back.
+// What a durable object keeps, in memory: for tests. Two servers made over one state, one after the
+// other, are a server that was evicted and came back.
 
 #include <memory>
 
@@ -34,11 +34,11 @@ class TestState {
 /// A state with nothing in it.
 std::shared_ptr<TestState> create_test_state();
 
-/// A runtime Worker whose contexts are kept in `state`, which it keeps alive. Once it is gone, the next one over
-/// the state finds what it left; of two at a time, the later owns the state and the earlier fails. `options`:
-/// those about the storage are not looked at.
-Result<std::shared_ptr<interpreter::InterpreterWorker>> serve(std::shared_ptr<engine::Engine> engine,
-                                                              std::shared_ptr<TestState> state,
-                                                              interpreter::RuntimeOptions options = {});
+/// A runtime Worker whose contexts are kept in `state`, which it keeps alive. Once it is gone, the
+/// next one over the state finds what it left; of two at a time, the later owns the state and the
+/// earlier fails. `options`: those about the storage are not looked at.
+Result<std::shared_ptr<interpreter::InterpreterWorker>> serve(
+    std::shared_ptr<engine::Engine> engine, std::shared_ptr<TestState> state,
+    interpreter::RuntimeOptions options = {});
 
 }  // namespace sw::testing

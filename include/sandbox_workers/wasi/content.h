@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a regular file holds. Bytes start out borrowed (a mapped archive, a folder loaded from the host, an
-// archive member inflated on first use) and are copied only when the guest writes: many instances read one
-// copy, and comparing with what was loaded is a comparison of pointers. Our own bytes can be lent in the same
+// What a regular file holds. Bytes start out borrowed (a mapped archive, a folder loaded from the
+// host, an archive member inflated on first use) and are copied only when the guest writes: many
+// instances read one copy, and comparing with what was loaded is a comparison of pointers. Our own
+// bytes can be lent in the same
 // way: a write copies them while somebody holds on to them.
 
 #include <cstddef>
@@ -35,7 +36,8 @@ Result<SharedBytes> map_file(const std::filesystem::path& path);
 /// Bytes made on first use, once for all threads. The size is known beforehand.
 class LazyBytes {
  public:
-  LazyBytes(std::uint64_t size, std::function<Result<Bytes>()> make) : size_(size), make_(std::move(make)) {}
+  LazyBytes(std::uint64_t size, std::function<Result<Bytes>()> make)
+      : size_(size), make_(std::move(make)) {}
   std::uint64_t size() const { return size_; }
   /// kIo when they could not be made or have another size.
   ErrnoOr<BytesView> get();
@@ -50,12 +52,15 @@ class LazyBytes {
 
 class FileContent {
  public:
-  std::uint64_t size() const { return lazy_ ? lazy_->size() : own_ ? own_->size() : borrowed_.bytes.size(); }
+  std::uint64_t size() const {
+    return lazy_ ? lazy_->size() : own_ ? own_->size() : borrowed_.bytes.size();
+  }
   /// Valid until the next change.
   ErrnoOr<BytesView> view() const;
   /// Bytes copied to `to`; 0 at the end or past it.
   ErrnoOr<std::size_t> read(std::uint64_t offset, std::span<std::byte> to) const;
-  /// Grows as needed; a gap reads as zeros. kNomem when the host has no memory left: then nothing has changed.
+  /// Grows as needed; a gap reads as zeros. kNomem when the host has no memory left: then nothing
+  /// has changed.
   Errno write(std::uint64_t offset, BytesView bytes);
   Errno resize(std::uint64_t size);
   /// Makes room for `size` bytes, so that they are not moved when they come.
@@ -68,7 +73,8 @@ class FileContent {
   bool borrows(BytesView bytes) const;
   /// The bytes, which stay as they are now for as long as they are held. Copies nothing.
   ErrnoOr<SharedBytes> share() const;
-  /// Another number whenever the bytes may be other bytes than before: what was computed from them is then stale.
+  /// Another number whenever the bytes may be other bytes than before: what was computed from them
+  /// is then stale.
   std::uint64_t version() const { return version_; }
 
  private:

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The open files of one guest. All of it is data, so it can be written out and read back: open files
-// survive a snapshot of the guest's memory.
+// The open files of one guest. All of it is data, so it can be written out and read back: open
+// files survive a snapshot of the guest's memory.
 
 #include <cstdint>
 #include <memory>
@@ -26,7 +26,8 @@ struct OpenFile {
   Rights base = 0;
   Rights inheriting = 0;
   std::string preopen;  ///< the name a preopened directory is known by; empty for others
-  bool stale = false;   ///< restored, but its file is gone: everything but closing fails with ESTALE
+  /// Restored, but its file is gone: everything but closing fails with ESTALE
+  bool stale = false;
 
   bool is_stream() const { return !at.node; }
   FileType type() const { return is_stream() ? FileType::kCharacterDevice : at.node->type; }
@@ -48,8 +49,8 @@ class DescriptorTable {
   /// Descriptors 0 to 2 and, from 3, the preopens, in order. Anything open before is closed.
   Errno open_standard(FileSystem& files, const std::vector<Preopen>& preopens);
   void close_all();
-  /// From now on the first `count` preopens stay open: to the guest their numbers look closed where it would close
-  /// or replace them.
+  /// From now on the first `count` preopens stay open: to the guest their numbers look closed where
+  /// it would close or replace them.
   void keep_preopens(std::size_t count) { kept_preopens_ = count; }
   /// Opens those of the descriptors 0 to 2 that are closed.
   void reopen_streams();
@@ -70,9 +71,10 @@ class DescriptorTable {
 
   /// Format: docs/formats/descriptors.md. A file without a name is written with its content.
   Result<Bytes> serialize(FileSystem& files) const;
-  /// Replaces this table. Files are found by path; one that is gone, or is no longer of the same type, is
-  /// opened stale. `blob` may come from anywhere.
-  /// Errors: kCorrupt; kLimitExceeded past the table's or a tree's limits. This table is then unchanged.
+  /// Replaces this table. Files are found by path; one that is gone, or is no longer of the same
+  /// type, is opened stale. `blob` may come from anywhere.
+  /// Errors: kCorrupt; kLimitExceeded past the table's or a tree's limits. This table is then
+  /// unchanged.
   Result<void> deserialize(BytesView blob, FileSystem& files);
 
  private:

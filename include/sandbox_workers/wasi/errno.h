@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// WASI's error numbers, and ErrnoOr<T>: a value or one of them. Inside this room failures that the guest
-// shall see travel as Errno; an sw::Error is for what ends the guest's run.
+// WASI's error numbers, and ErrnoOr<T>: a value or one of them. Inside this room failures that the
+// guest shall see travel as Errno; an sw::Error is for what ends the guest's run.
 
 #include <cstdint>
 #include <string_view>
@@ -34,7 +34,8 @@ using ErrnoOr = Result<T, Errno>;
 #define SW_WASI_CONCAT_INNER(a, b) a##b
 #define SW_WASI_CONCAT(a, b) SW_WASI_CONCAT_INNER(a, b)
 
-/// SW_WASI_TRY(auto x, expression): binds the value, or returns the Errno from the enclosing function.
+/// SW_WASI_TRY(auto x, expression): binds the value, or returns the Errno from the enclosing
+/// function.
 #define SW_WASI_TRY(declaration, ...) \
   SW_WASI_TRY_INNER(SW_WASI_CONCAT(sw_wasi_, __LINE__), declaration, __VA_ARGS__)
 #define SW_WASI_TRY_INNER(name, declaration, ...) \
@@ -42,10 +43,12 @@ using ErrnoOr = Result<T, Errno>;
   if (!name.ok()) return name.error();            \
   declaration = *std::move(name)
 
-/// SW_WASI_CHECK(expression): for a plain Errno; returns it from the enclosing function unless it is kSuccess.
-#define SW_WASI_CHECK(...)                                                                           \
-  do {                                                                                               \
-    if (const ::sw::wasi::Errno sw_errno = (__VA_ARGS__); sw_errno != ::sw::wasi::Errno::kSuccess) { \
-      return sw_errno;                                                                               \
-    }                                                                                                \
+/// SW_WASI_CHECK(expression): for a plain Errno; returns it from the enclosing function unless it
+/// is kSuccess.
+#define SW_WASI_CHECK(...)                                \
+  do {                                                    \
+    if (const ::sw::wasi::Errno sw_errno = (__VA_ARGS__); \
+        sw_errno != ::sw::wasi::Errno::kSuccess) {        \
+      return sw_errno;                                    \
+    }                                                     \
   } while (false)

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What one instance sees: a layout (shared, immutable) with this run's trees mounted in it. Turns paths
-// into nodes. Two groups of functions: those relative to a directory, which the WASI functions use, and those
-// with absolute paths for the host side (JavaScript's fs, drivers, the command line).
+// What one instance sees: a layout (shared, immutable) with this run's trees mounted in it. Turns
+// paths into nodes. Two groups of functions: those relative to a directory, which the WASI
+// functions use, and those with absolute paths for the host side (JavaScript's fs, drivers, the
+// command line).
 //
-// Nothing outside the trees can be named: ".." at the root is the root, an absolute link starts at the root.
+// Nothing outside the trees can be named: ".." at the root is the root, an absolute link starts at
+// the root.
 
 #include <cstdint>
 #include <memory>
@@ -23,7 +25,8 @@
 
 namespace sw::wasi {
 
-/// A node and the tree it is in: -1 is the layout, otherwise a mount's number. Valid while the node is.
+/// A node and the tree it is in: -1 is the layout, otherwise a mount's number. Valid while the node
+/// is.
 struct Place {
   std::int32_t mount = -1;
   Node* node = nullptr;
@@ -74,7 +77,8 @@ struct NewTimes {
 class FileSystem {
  public:
   /// `clocks` must outlive this. `tmp_limits` are for the trees that are made when first needed.
-  FileSystem(std::shared_ptr<const Layout> layout, const Clocks& clocks, const TreeLimits& tmp_limits = {});
+  FileSystem(std::shared_ptr<const Layout> layout, const Clocks& clocks,
+             const TreeLimits& tmp_limits = {});
 
   /// Puts a tree in a mount's place; null: a new empty one when it is first needed.
   void mount(std::size_t number, std::shared_ptr<Tree> tree);
@@ -84,7 +88,9 @@ class FileSystem {
   std::uint64_t now_ns() const { return clocks_.realtime_ns(); }
 
   Place root();
-  std::uint64_t device_of(std::int32_t mount) const { return static_cast<std::uint64_t>(mount) + 2; }
+  std::uint64_t device_of(std::int32_t mount) const {
+    return static_cast<std::uint64_t>(mount) + 2;
+  }
   const std::shared_ptr<Tree>& tree_of(std::int32_t mount);
   NodeRef keep(const Place& place);
   Stat stat_of(const Node& node, std::int32_t mount) const;
@@ -105,14 +111,16 @@ class FileSystem {
   Errno make_directory_at(const Place& at, std::string_view path);
   Errno remove_directory_at(const Place& at, std::string_view path);
   Errno unlink_at(const Place& at, std::string_view path);
-  Errno rename_at(const Place& from_at, std::string_view from, const Place& to_at, std::string_view to);
+  Errno rename_at(const Place& from_at, std::string_view from, const Place& to_at,
+                  std::string_view to);
   Errno link_at(const Place& from_at, std::string_view from, Follow follow, const Place& to_at,
                 std::string_view to);
   Errno symlink_at(std::string_view target, const Place& at, std::string_view path);
   ErrnoOr<std::string> readlink_at(const Place& at, std::string_view path);
   Errno set_times(const Place& place, const NewTimes& times);
 
-  // The host's side. Absolute paths (see normalize for others); links are followed unless said otherwise.
+  // The host's side. Absolute paths (see normalize for others); links are followed unless said
+  // otherwise.
 
   ErrnoOr<SharedBytes> read_file(std::string_view path);
   /// All or nothing, except that it may leave a new empty file.
@@ -140,14 +148,16 @@ class FileSystem {
   /// The path without links, "." and "..".
   ErrnoOr<std::string> real_path(std::string_view path);
 
-  /// `path`, if relative taken from `directory`, without ".", ".." and doubled or trailing slashes. Text only.
+  /// `path`, if relative taken from `directory`, without ".", ".." and doubled or trailing slashes.
+  /// Text only.
   static std::string normalize(std::string_view directory, std::string_view path);
 
  private:
   friend class PathWalk;
 
-  /// What to do with a link as the last component: POSIX follows it when a slash comes after it, except
-  /// where the name itself is meant (unlink, rename, mkdir, …). To create is to follow, but not past a slash.
+  /// What to do with a link as the last component: POSIX follows it when a slash comes after it,
+  /// except where the name itself is meant (unlink, rename, mkdir, …). To create is to follow, but
+  /// not past a slash.
   enum class Final : std::uint8_t { kFollow, kNoFollow, kName, kCreate };
   enum class Last : std::uint8_t { kName, kDot, kDotDot };
 
@@ -159,7 +169,9 @@ class FileSystem {
     bool trailing_slash = false;
   };
 
-  static Final final_of(Follow follow) { return follow == Follow::kYes ? Final::kFollow : Final::kNoFollow; }
+  static Final final_of(Follow follow) {
+    return follow == Follow::kYes ? Final::kFollow : Final::kNoFollow;
+  }
   ErrnoOr<Found> resolve(const Place& at, std::string_view path, Final final);
   ErrnoOr<Place> enter(const Place& place);
   ErrnoOr<NodeRef> open_existing(const Found& found, const OpenFlags& flags);

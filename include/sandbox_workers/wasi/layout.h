@@ -33,8 +33,8 @@ class Layout {
   std::vector<Node*> mount_points_;
 };
 
-/// Paths are absolute; missing parent directories are made. Errors: kInvalidArgument for a path that is
-/// already something else or lies below a mount.
+/// Paths are absolute; missing parent directories are made. Errors: kInvalidArgument for a path
+/// that is already something else or lies below a mount.
 class LayoutBuilder {
  public:
   LayoutBuilder();
@@ -46,11 +46,11 @@ class LayoutBuilder {
   Result<void> add_devices(std::string_view path);
   Result<void> add_file(std::string_view path, SharedBytes bytes);
   Result<void> add_lazy_file(std::string_view path, std::shared_ptr<LazyBytes> bytes);
-  /// A directory filled on first use. Below a regular file it makes that file a folder too, which is not
-  /// seen in listings: the file stays a file.
+  /// A directory filled on first use. Below a regular file it makes that file a folder too, which
+  /// is not seen in listings: the file stays a file.
   Result<void> add_lazy_directory(std::string_view path, Directory::Loader loader);
-  /// A read-only copy of a host folder, read now. Links are kept as links; what is neither a file, folder nor
-  /// link is left out.
+  /// A read-only copy of a host folder, read now. Links are kept as links; what is neither a file,
+  /// folder nor link is left out.
   Result<void> add_host_folder(std::string_view path, const std::filesystem::path& host);
 
   std::shared_ptr<const Layout> build();

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The parts of a file tree: nodes (what POSIX calls inodes) and the directories that name them. Nodes know
-// nothing of paths, permissions or limits: see tree.h and file_system.h.
+// The parts of a file tree: nodes (what POSIX calls inodes) and the directories that name them.
+// Nodes know nothing of paths, permissions or limits: see tree.h and file_system.h.
 
 #include <cstdint>
 #include <functional>
@@ -40,15 +40,16 @@ struct Timestamps {
 };
 
 struct TreeUsage {
-  std::uint64_t bytes = 0;    ///< content of files, open ones without a name included, and link targets
+  /// Content of files, open ones without a name included, and link targets
+  std::uint64_t bytes = 0;
   std::uint64_t entries = 0;  ///< names in directories
 };
 
 struct Node;
 
-/// The names in one directory. Each entry has an order number, larger than those given before, by which
-/// it is listed: a reader that remembers the last number it saw misses nothing and sees nothing twice, whatever
-/// changes meanwhile.
+/// The names in one directory. Each entry has an order number, larger than those given before, by
+/// which it is listed: a reader that remembers the last number it saw misses nothing and sees
+/// nothing twice, whatever changes meanwhile.
 class Directory {
  public:
   struct Entry {
@@ -58,17 +59,21 @@ class Directory {
 
   /// Fills the directory on first use, once for all threads.
   using Loader = std::function<Result<Directory>(Node& owner)>;
-  void set_loader(Node& owner, Loader loader) { lazy_ = std::make_unique<Lazy>(owner, std::move(loader)); }
+  void set_loader(Node& owner, Loader loader) {
+    lazy_ = std::make_unique<Lazy>(owner, std::move(loader));
+  }
 
   ErrnoOr<const Entry*> find(std::string_view name) const;  ///< null when there is none
   Errno ensure_loaded() const;
   bool empty() const { return by_name_.empty(); }
   std::size_t size() const { return by_name_.size(); }
 
-  /// Throws std::bad_alloc before it has changed anything, as does `reserve`. The others do not throw.
+  /// Throws std::bad_alloc before it has changed anything, as does `reserve`. The others do not
+  /// throw.
   void insert(std::string_view name, std::shared_ptr<Node> node);
   void erase(std::string_view name) noexcept;
-  /// The old name's order number is kept, so that a reader who renames what it sees comes to an end.
+  /// The old name's order number is kept, so that a reader who renames what it sees comes to an
+  /// end.
   void rename(std::string_view from, std::string to) noexcept;
 
   /// Memory for an entry that comes from another directory.
@@ -77,7 +82,8 @@ class Directory {
   /// Moves the entry here, under the slot's name. That name is free.
   void move_in(Directory& from, std::string_view name, Slot slot) noexcept;
 
-  /// Calls visit(name, entry) in listing order for entries with order >= `from`, until it returns false.
+  /// Calls visit(name, entry) in listing order for entries with order >= `from`, until it returns
+  /// false.
   template <class F>
   Errno for_each(std::uint64_t from, F visit) const {
     SW_WASI_CHECK(ensure_loaded());
@@ -87,9 +93,10 @@ class Directory {
     return Errno::kSuccess;
   }
 
-  /// Gives the named entries these order numbers; the others are listed after them. Names that are gone are
-  /// skipped. For directories that were being read when a snapshot was taken.
-  void restore_order(const std::vector<std::pair<std::uint64_t, std::string>>& order, std::uint64_t next);
+  /// Gives the named entries these order numbers; the others are listed after them. Names that are
+  /// gone are skipped. For directories that were being read when a snapshot was taken.
+  void restore_order(const std::vector<std::pair<std::uint64_t, std::string>>& order,
+                     std::uint64_t next);
   std::uint64_t next_order() const { return next_order_; }
 
  private:
@@ -123,8 +130,9 @@ struct Node : std::enable_shared_from_this<Node> {
   Node& operator=(const Node&) = delete;
   ~Node();
 
-  /// What a listing or a path may find below this node. Normally that of a directory; in read-only trees a
-  /// regular file may be a folder too (Python looks for files beneath its zip archive's own path).
+  /// What a listing or a path may find below this node. Normally that of a directory; in read-only
+  /// trees a regular file may be a folder too (Python looks for files beneath its zip archive's own
+  /// path).
   bool has_children() const { return directory != nullptr; }
   std::uint64_t size() const;
 

@@ -13,7 +13,8 @@ namespace sw::wasi {
 
 /// Random bytes from the kernel. `to` may be guest memory.
 Errno fill_random(std::span<std::byte> to);
-/// The same for as many as a guest asks for: kGuestStopped once the run was cancelled (null: never).
+/// The same for as many as a guest asks for: kGuestStopped once the run was cancelled (null:
+/// never).
 Result<Errno> fill_random(std::span<std::byte> to, const Cancellation* cancellation);
 
 }  // namespace sw::wasi

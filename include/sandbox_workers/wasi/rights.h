@@ -43,21 +43,23 @@ inline constexpr Rights kSockAccept = 1U << 29;
 inline constexpr Rights kAll = (1U << 30) - 1;
 
 /// What can be done with a file at all.
-inline constexpr Rights kFile = kFdDatasync | kFdRead | kFdSeek | kFdFdstatSetFlags | kFdSync | kFdTell |
-                                kFdWrite | kFdAdvise | kFdAllocate | kFdFilestatGet | kFdFilestatSetSize |
-                                kFdFilestatSetTimes | kPollFdReadwrite;
-/// What can be done with a directory itself. Reading it is kFdReaddir; kFdRead is not refused, so that
-/// asking for it when a directory is opened works, as POSIX's O_RDONLY does.
+inline constexpr Rights kFile = kFdDatasync | kFdRead | kFdSeek | kFdFdstatSetFlags | kFdSync |
+                                kFdTell | kFdWrite | kFdAdvise | kFdAllocate | kFdFilestatGet |
+                                kFdFilestatSetSize | kFdFilestatSetTimes | kPollFdReadwrite;
+/// What can be done with a directory itself. Reading it is kFdReaddir; kFdRead is not refused, so
+/// that asking for it when a directory is opened works, as POSIX's O_RDONLY does.
 inline constexpr Rights kDirectory =
-    kFdFdstatSetFlags | kFdSync | kFdDatasync | kPathCreateDirectory | kPathCreateFile | kPathLinkSource |
-    kPathLinkTarget | kPathOpen | kFdReaddir | kPathReadlink | kPathRenameSource | kPathRenameTarget |
-    kPathFilestatGet | kPathFilestatSetSize | kPathFilestatSetTimes | kFdFilestatGet | kFdFilestatSetTimes |
-    kPathSymlink | kPathRemoveDirectory | kPathUnlinkFile | kPollFdReadwrite;
+    kFdFdstatSetFlags | kFdSync | kFdDatasync | kPathCreateDirectory | kPathCreateFile |
+    kPathLinkSource | kPathLinkTarget | kPathOpen | kFdReaddir | kPathReadlink | kPathRenameSource |
+    kPathRenameTarget | kPathFilestatGet | kPathFilestatSetSize | kPathFilestatSetTimes |
+    kFdFilestatGet | kFdFilestatSetTimes | kPathSymlink | kPathRemoveDirectory | kPathUnlinkFile |
+    kPollFdReadwrite;
 inline constexpr Rights kDirectoryInheriting = kFile | kDirectory;
-/// Standard streams. They cannot be sought, but say so all the same: wasi-libc takes a character device
-/// that cannot be sought for a terminal, and guests then colour their output and buffer it by line.
-inline constexpr Rights kStream = kFdRead | kFdWrite | kFdSeek | kFdTell | kFdFdstatSetFlags | kFdSync |
-                                  kFdDatasync | kFdFilestatGet | kPollFdReadwrite;
+/// Standard streams. They cannot be sought, but say so all the same: wasi-libc takes a character
+/// device that cannot be sought for a terminal, and guests then colour their output and buffer it
+/// by line.
+inline constexpr Rights kStream = kFdRead | kFdWrite | kFdSeek | kFdTell | kFdFdstatSetFlags |
+                                  kFdSync | kFdDatasync | kFdFilestatGet | kPollFdReadwrite;
 }  // namespace rights
 
 namespace fdflags {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A file tree in memory with limits: a sandbox's /workspace, an instance's /tmp, or the immutable layout
-// that holds the read-only files. Works on directories and names; paths are file_system.h's.
+// A file tree in memory with limits: a sandbox's /workspace, an instance's /tmp, or the immutable
+// layout that holds the read-only files. Works on directories and names; paths are file_system.h's.
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,8 @@ struct TreeLimits {                                         // what a tree may h
   std::uint64_t file_bytes_max = std::uint64_t{256} << 20;  ///< past it EFBIG
   std::uint64_t tree_bytes_max = std::uint64_t{512} << 20;  ///< past it ENOSPC; holes count
   std::uint64_t entries_max = 100'000;                      ///< past it ENOSPC
-  std::uint32_t depth_max = 128;                            ///< directories in one another; past it ENAMETOOLONG
+  /// Directories in one another; past it ENAMETOOLONG
+  std::uint32_t depth_max = 128;
 };
 
 /// Threads: one at a time, except that an immutable tree may be read by many.
@@ -47,24 +48,27 @@ class Tree {
   bool disabled() const { return disabled_; }
   void set_disabled(bool on) { disabled_ = on; }
 
-  // Each checks limits and read_only, and keeps link counts, times and usage. `directory` belongs to this tree.
-  // Names are valid (see name_error), not "." or "..".
+  // Each checks limits and read_only, and keeps link counts, times and usage. `directory` belongs
+  // to this tree. Names are valid (see name_error), not "." or "..".
 
   /// The new node is empty. kExist when the name is taken.
   ErrnoOr<std::shared_ptr<Node>> create(Node& directory, std::string_view name, FileType type,
                                         std::uint64_t now_ns);
-  ErrnoOr<std::shared_ptr<Node>> create_symlink(Node& directory, std::string_view name, std::string_view target,
-                                                std::uint64_t now_ns);
-  Errno link(Node& directory, std::string_view name, std::shared_ptr<Node> node, std::uint64_t now_ns);
+  ErrnoOr<std::shared_ptr<Node>> create_symlink(Node& directory, std::string_view name,
+                                                std::string_view target, std::uint64_t now_ns);
+  Errno link(Node& directory, std::string_view name, std::shared_ptr<Node> node,
+             std::uint64_t now_ns);
   /// A name of anything but a directory.
   Errno unlink(Node& directory, std::string_view name, std::uint64_t now_ns);
   Errno remove_directory(Node& directory, std::string_view name, std::uint64_t now_ns);
   /// A name and, if it is a directory, all below it.
   Errno remove_all(Node& directory, std::string_view name, std::uint64_t now_ns);
-  Errno rename(Node& from, std::string_view from_name, Node& to, std::string_view to_name, std::uint64_t now_ns);
+  Errno rename(Node& from, std::string_view from_name, Node& to, std::string_view to_name,
+               std::uint64_t now_ns);
 
   /// Writes what the limits leave room for; an error only if that is nothing.
-  ErrnoOr<std::size_t> write(Node& file, std::uint64_t offset, BytesView bytes, std::uint64_t now_ns);
+  ErrnoOr<std::size_t> write(Node& file, std::uint64_t offset, BytesView bytes,
+                             std::uint64_t now_ns);
   Errno resize(Node& file, std::uint64_t size, std::uint64_t now_ns);
   /// Is there room for the file to have this size? Then it can grow to it without being moved.
   Errno reserve(Node& file, std::uint64_t size);
@@ -73,11 +77,13 @@ class Tree {
   /// By bytes that become the file's own.
   Errno set_content(Node& file, Bytes bytes, std::uint64_t now_ns);
 
-  /// A file without a name, as after open and unlink. Held to the limits, whether or not the tree is disabled.
+  /// A file without a name, as after open and unlink. Held to the limits, whether or not the tree
+  /// is disabled.
   ErrnoOr<std::shared_ptr<Node>> create_unnamed_file(BytesView content, const Timestamps& times);
 
-  /// Visits everything below the root in listing order, a directory before what is in it. `path` has no
-  /// leading slash. Hard links are visited once per name. False from `visit` skips what is below.
+  /// Visits everything below the root in listing order, a directory before what is in it. `path`
+  /// has no leading slash. Hard links are visited once per name. False from `visit` skips what is
+  /// below.
   Errno walk(const std::function<bool(const std::string& path, Node& node)>& visit) const;
 
  private:
@@ -88,9 +94,11 @@ class Tree {
   Errno replace_content(Node& file, std::uint64_t size, std::uint64_t now_ns);
   Errno room_for_depth(const Node& directory, std::uint32_t levels) const;
   std::shared_ptr<Node> make_node(FileType type, std::uint64_t now_ns);
-  void attach(Node& directory, std::string_view name, std::shared_ptr<Node> node, std::uint64_t now_ns);
+  void attach(Node& directory, std::string_view name, std::shared_ptr<Node> node,
+              std::uint64_t now_ns);
   void detach(Node& directory, std::string_view name, std::uint64_t now_ns);
-  Errno replace(Node& moved, Node& to, std::string_view to_name, Node& replaced, std::uint64_t now_ns);
+  Errno replace(Node& moved, Node& to, std::string_view to_name, Node& replaced,
+                std::uint64_t now_ns);
 
   TreeLimits limits_;
   TreeUsage usage_;  // before root_: nodes give their bytes back as they die

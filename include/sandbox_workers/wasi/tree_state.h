@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is in a tree at one moment: to see later what changed, and to put it back. Contents are shared with the
-// tree, not copied, until one of the two writes.
+// What is in a tree at one moment: to see later what changed, and to put it back. Contents are
+// shared with the tree, not copied, until one of the two writes.
 
 #include <map>
 #include <string>
@@ -39,10 +39,12 @@ class TreeState {
   const Entries& entries() const { return entries_; }
   Entries& entries() { return entries_; }
 
-  /// What differs in `after`, by path. A file written to with the bytes it had is the same; times do not count.
+  /// What differs in `after`, by path. A file written to with the bytes it had is the same; times
+  /// do not count.
   std::vector<Change> changes_to(const TreeState& after) const;
 
-  /// Makes the tree as it was. Nodes that are still there keep their identity, so files that are open stay so.
+  /// Makes the tree as it was. Nodes that are still there keep their identity, so files that are
+  /// open stay so.
   /// Errors: kNospc and such when limits were lowered meanwhile.
   Errno restore(Tree& tree, std::uint64_t now_ns) const;
 

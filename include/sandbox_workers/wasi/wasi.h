@@ -28,12 +28,14 @@
 namespace sw::wasi {
 
 enum class OutputOverflow : std::uint8_t {
-  kDrop,    ///< the guest's writes succeed, what is too much is dropped and `output_truncated` is true
+  /// The guest's writes succeed, what is too much is dropped and `output_truncated` is true
+  kDrop,
   kEndRun,  ///< what fits is passed on, then the run ends with kLimitExceeded
 };
 
-/// May a guest make links whose target begins with "/"? A guest whose only preopen is "/" may: its root is
-/// the sandbox's. Hosts with several preopens refuse, for then "/" means nothing to the guest.
+/// May a guest make links whose target begins with "/"? A guest whose only preopen is "/" may: its
+/// root is the sandbox's. Hosts with several preopens refuse, for then "/" means nothing to the
+/// guest.
 enum class AbsoluteLinks : std::uint8_t { kAllow, kRefuse };
 
 struct WasiLimits {  // of one run
@@ -45,26 +47,27 @@ struct WasiLimits {  // of one run
 struct RunOptions {  // what one run gets
   std::vector<std::string> args = {};
   std::vector<std::string> env = {};  ///< "NAME=value"
-  /// Mount 0, which the standard layout calls kWorkspaceMount, and those from 1 on. Missing or null: new and empty
-  /// when first needed.
+  /// Mount 0, which the standard layout calls kWorkspaceMount, and those from 1 on. Missing or
+  /// null: new and empty when first needed.
   std::shared_ptr<Tree> workspace = {};
   std::vector<std::shared_ptr<Tree>> more_mounts = {};
   OutputSink* output = nullptr;          ///< null: output is dropped. Outlives the run
   InputSource* input = nullptr;          ///< null: at its end. Outlives the run
   Cancellation* cancellation = nullptr;  ///< null: sleeps cannot be ended. Outlives the run
   WasiLimits limits = {};
-  /// The thread's CPU clock when the run began, if the caller has read it (a system call of a microsecond).
-  /// Without it the guest's CPU clocks count from its first look at them.
+  /// The thread's CPU clock when the run began, if the caller has read it (a system call of a
+  /// microsecond). Without it the guest's CPU clocks count from its first look at them.
   std::optional<std::uint64_t> cpu_start_ns = {};
-  std::int64_t monotonic_offset_ns = 0;  ///< added to the host's monotonic clock (kept over a restore)
+  /// Added to the host's monotonic clock (kept over a restore)
+  std::int64_t monotonic_offset_ns = 0;
 };
 
 struct WasiOptions {  // what stays the same from run to run
   std::vector<Preopen> preopens = {{"/", "/"}};
   AbsoluteLinks absolute_links = AbsoluteLinks::kAllow;
   TreeLimits tmp_limits = {};
-  /// A guest that closed its preopens could never open a file again. A program under an interpreter knows nothing
-  /// of them and closes all numbers there are, as daemons do.
+  /// A guest that closed its preopens could never open a file again. A program under an interpreter
+  /// knows nothing of them and closes all numbers there are, as daemons do.
   bool keep_preopens = false;
 };
 
@@ -78,8 +81,9 @@ class Wasi {
   /// Errors: kInvalidArgument for a preopen that does not exist or an argument with a NUL byte.
   Result<void> start_run(RunOptions run);
 
-  /// The next cell of a session: new streams, limits and environment; open files and trees stay. Streams that were
-  /// closed are open again. A workspace that is given takes the old one's place for paths.
+  /// The next cell of a session: new streams, limits and environment; open files and trees stay.
+  /// Streams that were closed are open again. A workspace that is given takes the old one's place
+  /// for paths.
   Result<void> continue_run(RunOptions run);
 
   FileSystem& files() { return files_; }

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which pages of a private mapping differ from the file behind it? The kernel knows: a page that was
-// written is anonymous, one that was only read still belongs to the file. Three ways to ask, by speed:
-// the PAGEMAP_SCAN ioctl (Linux 6.7), reading /proc/self/pagemap, comparing the bytes. The first two may
-// name a page that was written with the value it had; none ever misses a page that differs, swapped-out
-// pages included.
+// Which pages of a private mapping differ from the file behind it? The kernel knows: a page that
+// was written is anonymous, one that was only read still belongs to the file. Three ways to ask, by
+// speed: the PAGEMAP_SCAN ioctl (Linux 6.7), reading /proc/self/pagemap, comparing the bytes. The
+// first two may name a page that was written with the value it had; none ever misses a page that
+// differs, swapped-out pages included.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +25,8 @@ enum class DirtyMethod : std::uint8_t { kPagemapScan, kPagemapRead, kCompare };
 class DirtyPageScanner {
  public:
   virtual ~DirtyPageScanner() = default;
-  /// Replaces `ranges` by the pages of `memory` that may differ from `image` (the file mapped at its start;
-  /// beyond the image's end: from zero). Ascending, not touching one another.
+  /// Replaces `ranges` by the pages of `memory` that may differ from `image` (the file mapped at
+  /// its start; beyond the image's end: from zero). Ascending, not touching one another.
   virtual Result<void> scan(BytesView memory, BytesView image, std::vector<ByteRange>& ranges) = 0;
   virtual DirtyMethod method() const = 0;
 

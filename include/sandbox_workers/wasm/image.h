@@ -17,12 +17,12 @@ inline constexpr std::size_t kPageBytes = 4096;
 /// Wasm's page size: memories are a multiple of it.
 inline constexpr std::size_t kWasmPageBytes = 65536;
 
-/// A memory image: the content of a linear memory at rest, in a file that slots map privately. Immutable
-/// and thread-safe; the file may be deleted while mapped.
+/// A memory image: the content of a linear memory at rest, in a file that slots map privately.
+/// Immutable and thread-safe; the file may be deleted while mapped.
 class Image {
  public:
-  /// Writes `memory` to a sparse file (pages of zeros become holes) and syncs it. Not atomic: write to a
-  /// temporary name.
+  /// Writes `memory` to a sparse file (pages of zeros become holes) and syncs it. Not atomic: write
+  /// to a temporary name.
   static Result<void> write(const std::filesystem::path& path, BytesView memory);
 
   static Result<std::shared_ptr<const Image>> open(const std::filesystem::path& path);

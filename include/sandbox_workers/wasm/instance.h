@@ -6,8 +6,8 @@
 //
 // Life of an instance that serves many runs (design: keep the instance, put its memory back):
 //   make -> call … -> reset -> call … -> reset …
-// `reset` succeeds only if nothing but memory can have changed; otherwise the instance must be dropped and
-// a new one made, which costs about three times as much.
+// `reset` succeeds only if nothing but memory can have changed; otherwise the instance must be
+// dropped and a new one made, which costs about three times as much.
 
 #include <atomic>
 #include <cstdint>
@@ -54,8 +54,9 @@ class InstancePre {
  public:
   /// Errors: kInvalidArgument naming an import that the linker lacks.
   /// `image` null: instances start from the module's own data. `facts` come from prepare_module.
-  static Result<std::shared_ptr<InstancePre>> create(Engine& engine, const Linker& linker, const Module& module,
-                                                     const StateFacts& facts, std::shared_ptr<const Image> image);
+  static Result<std::shared_ptr<InstancePre>> create(Engine& engine, const Linker& linker,
+                                                     const Module& module, const StateFacts& facts,
+                                                     std::shared_ptr<const Image> image);
   ~InstancePre();
 
   /// `host` must outlive the instance.
@@ -65,7 +66,8 @@ class InstancePre {
 
  private:
   explicit InstancePre(std::shared_ptr<State> state);
-  std::shared_ptr<State> state_;  // shared with the instances, which outlive this handle if they must
+  // shared with the instances, which outlive this handle if they must
+  std::shared_ptr<State> state_;
 };
 
 /// Why an instance could not be kept.
@@ -99,8 +101,9 @@ class Instance {
   void set_memory_bytes_max(std::uint64_t bytes);
   /// Grows the memory to `bytes` (rounded up to Wasm pages) the way memory.grow does.
   Result<void> grow_memory_to(std::uint64_t bytes);
-  /// Counts host memory taken for the guest's data as the guest's, while the innermost HostMemoryScope lasts. The
-  /// first MiB is free: a full guest can still say so. Errors: kLimitExceeded, which counts as a refused growth.
+  /// Counts host memory taken for the guest's data as the guest's, while the innermost
+  /// HostMemoryScope lasts. The first MiB is free: a full guest can still say so. Errors:
+  /// kLimitExceeded, which counts as a refused growth.
   Result<void> charge(std::uint64_t bytes);
   /// How often growth was refused because of memory_bytes_max since the last reset.
   std::uint64_t refused_growths() const;
@@ -113,9 +116,10 @@ class Instance {
     return find_function(name, static_cast<F*>(nullptr));
   }
 
-  /// Calls into the guest; also from inside a host function. After any error the instance is poisoned: it
-  /// must be thrown away.
-  /// Errors: kGuestExit, kGuestStopped, kGuestTrap, kGuestStackOverflow, or what a host function returned.
+  /// Calls into the guest; also from inside a host function. After any error the instance is
+  /// poisoned: it must be thrown away.
+  /// Errors: kGuestExit, kGuestStopped, kGuestTrap, kGuestStackOverflow, or what a host function
+  /// returned.
   template <class R, class... A>
   Result<R> call(const Function<R(A...)>& function, std::type_identity_t<A>... arguments) {
     RawValue values[sizeof...(A) + 1] = {};
@@ -129,15 +133,16 @@ class Instance {
   /// Value of a mutable or immutable exported i32 global.
   Result<std::int32_t> global_i32(std::string_view name);
 
-  /// Ends the run in progress from another thread: the guest traps, by what EngineOptions::stop_means says, and
-  /// the call returns kGuestStopped. A host function in progress goes on to its end; call `stop` again until the
-  /// run is over (it costs one system call, or an addition). Does nothing when no call is in progress. The
-  /// instance must then be thrown away.
+  /// Ends the run in progress from another thread: the guest traps, by what
+  /// EngineOptions::stop_means says, and the call returns kGuestStopped. A host function in
+  /// progress goes on to its end; call `stop` again until the run is over (it costs one system
+  /// call, or an addition). Does nothing when no call is in progress. The instance must then be
+  /// thrown away.
   void stop();
   StopMeans stop_means() const;
 
-  /// If a call is in progress, runs `action` with the memory while the call cannot end (the guest itself goes
-  /// on running) and returns true. For soft stops that set a flag in guest memory.
+  /// If a call is in progress, runs `action` with the memory while the call cannot end (the guest
+  /// itself goes on running) and returns true. For soft stops that set a flag in guest memory.
   bool while_running(const std::function<void(MemoryView)>& action);
 
   /// True once a call ended abnormally: nothing may be called again.
@@ -149,13 +154,13 @@ class Instance {
   /// Puts memory back to the image; see the top of this file.
   ResetStats reset();
 
-  /// Empty when the mutable globals have their initial values and the rules for keeping hold; else the reason.
-  /// (Bake uses it to prove that an image without globals is the whole state.)
+  /// Empty when the mutable globals have their initial values and the rules for keeping hold; else
+  /// the reason. (Bake uses it to prove that an image without globals is the whole state.)
   std::string reason_not_at_rest() const;
 
   struct State;
-  /// Ends a host function (for the Linker): null to go on, or a trap of Wasmtime's when it failed or the run is
-  /// to stop.
+  /// Ends a host function (for the Linker): null to go on, or a trap of Wasmtime's when it failed
+  /// or the run is to stop.
   void* trap_for(Result<void> result);
 
  private:

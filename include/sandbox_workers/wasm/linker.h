@@ -4,11 +4,12 @@
 
 // Host functions: ordinary C++ callables whose Wasm signature is read off their types.
 //
-//   linker.define("env", "add", [](Caller& caller, std::int32_t a, std::int32_t b) { return a + b; });
+//   linker.define("env", "add", [](Caller& caller, std::int32_t a, std::int32_t b) { return a + b;
+//   });
 //
-// Parameters are Caller& and then any of std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float,
-// double. The result is one of those, void, or a Result of either; an Error ends the guest's run with
-// that error (a trap the guest cannot catch), and the instance must then be thrown away.
+// Parameters are Caller& and then any of std::int32_t, std::uint32_t, std::int64_t, std::uint64_t,
+// float, double. The result is one of those, void, or a Result of either; an Error ends the guest's
+// run with that error (a trap the guest cannot catch), and the instance must then be thrown away.
 
 #include <cstdint>
 #include <functional>
@@ -29,8 +30,8 @@ class Engine;
 class Instance;
 class Module;
 
-/// What the host keeps for one instance (its open files, streams, …); host functions reach it through
-/// their Caller. Owned by whoever made the instance, and outlives it.
+/// What the host keeps for one instance (its open files, streams, …); host functions reach it
+/// through their Caller. Owned by whoever made the instance, and outlives it.
 class HostState {
  public:
   virtual ~HostState() = default;
@@ -51,7 +52,8 @@ class Caller {
 
 enum class ValueType : std::uint8_t { kI32, kI64, kF32, kF64 };
 
-/// One Wasm value; has the layout of Wasmtime's raw values. Only the member that fits the signature is valid.
+/// One Wasm value; has the layout of Wasmtime's raw values. Only the member that fits the signature
+/// is valid.
 union RawValue {
   std::int32_t i32;
   std::int64_t i64;
@@ -73,8 +75,10 @@ namespace detail {
 
 template <class T>
 constexpr ValueType value_type() {
-  if constexpr (std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::uint32_t>) return ValueType::kI32;
-  else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint64_t>) return ValueType::kI64;
+  if constexpr (std::is_same_v<T, std::int32_t> || std::is_same_v<T, std::uint32_t>)
+    return ValueType::kI32;
+  else if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::uint64_t>)
+    return ValueType::kI64;
   else if constexpr (std::is_same_v<T, float>) return ValueType::kF32;
   else {
     static_assert(std::is_same_v<T, double>, "not a Wasm value type");
@@ -146,8 +150,8 @@ class Linker {
   Linker& operator=(Linker&&) noexcept;
 
   /// Defines a function; a second definition of the same name is an error.
-  Result<void> define_raw(std::string_view module, std::string_view name, const Signature& signature,
-                          HostFunction function);
+  Result<void> define_raw(std::string_view module, std::string_view name,
+                          const Signature& signature, HostFunction function);
 
   template <class F>
   Result<void> define(std::string_view module, std::string_view name, F function) {
@@ -173,10 +177,11 @@ class Linker {
   template <class R, class... A>
   Result<void> define_typed(std::string_view module, std::string_view name,
                             std::function<R(Caller&, A...)> function) {
-    return define_raw(module, name, detail::signature_of<typename detail::Unwrapped<R>::type, A...>(),
+    return define_raw(module, name,
+                      detail::signature_of<typename detail::Unwrapped<R>::type, A...>(),
                       [function = std::move(function)](Caller& caller, RawValue* values) mutable {
-                        return detail::invoke_host<decltype(function), R, A...>(function, caller, values,
-                                                                                std::index_sequence_for<A...>());
+                        return detail::invoke_host<decltype(function), R, A...>(
+                            function, caller, values, std::index_sequence_for<A...>());
                       });
   }
 

@@ -12,7 +12,8 @@
 namespace sw::wasm {
 
 /// The bytes of a guest's linear memory. Every access is checked in 64 bits against the size.
-/// Lifetime: until the next call into the guest, which may grow the memory; take it afresh after one.
+/// Lifetime: until the next call into the guest, which may grow the memory; take it afresh after
+/// one.
 /// Trust: the guest wrote the content. Copy out first, then validate the copy.
 class MemoryView {
  public:

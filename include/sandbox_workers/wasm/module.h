@@ -23,22 +23,25 @@ struct DataSegment {
 /// What a scan of a module's code found out about the state an instance has beside its memory. An
 /// instance may be kept after a run, its memory put back, only if that state cannot have changed.
 struct StateFacts {
-  bool has_start = false;       ///< a start function runs at instantiation, before an image could be in place
+  /// A start function runs at instantiation, before an image could be in place
+  bool has_start = false;
   bool writes_tables = false;   ///< code contains table.set, grow, fill, copy or init
   bool drops_segments = false;  ///< code contains data.drop or elem.drop
   bool passive_data = false;    ///< memory.init needs its data segments, so they stay in the module
   bool imports_state = false;   ///< imports a memory, a table or a mutable global
   std::uint32_t mutable_globals = 0;  ///< made visible as exports named kGlobalExportPrefix + index
 
-  bool keepable() const { return !has_start && !writes_tables && !drops_segments && !imports_state; }
+  bool keepable() const {
+    return !has_start && !writes_tables && !drops_segments && !imports_state;
+  }
   /// Empty if an instance may be kept at all; otherwise the first reason why not.
   std::string reason_not_keepable() const;
 };
 
 inline constexpr char kGlobalExportPrefix[] = "sw:global:";
 
-/// A module made ready for images: custom sections dropped, active data segments taken out (an image holds
-/// their effect), mutable globals exported.
+/// A module made ready for images: custom sections dropped, active data segments taken out (an
+/// image holds their effect), mutable globals exported.
 struct PreparedModule {
   Bytes wasm;
   std::vector<DataSegment> segments;
@@ -60,7 +63,8 @@ struct ImportName {  // what a module wants from its host
 class Module {
  public:
   static Result<Module> compile(Engine& engine, BytesView wasm);
-  /// Maps code that `serialize` wrote. Trust: the file is native code; the caller has checked its digest.
+  /// Maps code that `serialize` wrote. Trust: the file is native code; the caller has checked its
+  /// digest.
   static Result<Module> load(Engine& engine, const std::filesystem::path& path);
   Result<Bytes> serialize() const;
 
@@ -72,7 +76,8 @@ class Module {
 
  private:
   explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  std::shared_ptr<State> state_;  // shared by copies of this handle and by the instances made from it
+  // shared by copies of this handle and by the instances made from it
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace sw::wasm

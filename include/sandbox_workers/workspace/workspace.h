@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The files of a sandbox, as hosts see them: what guests see at /workspace. A Sandbox holds the files; each
-// Interpreter has a mirror, and what differs travels between them as manifests and differences.
+// The files of a sandbox, as hosts see them: what guests see at /workspace. A Sandbox holds the
+// files; each Interpreter has a mirror, and what differs travels between them as manifests and
+// differences.
 
 #include <cstdint>
 #include <map>
@@ -24,13 +25,15 @@
 namespace sw {
 
 /// What a Sandbox's workspace may hold, unless it is told otherwise.
-inline constexpr wasi::TreeLimits kWorkspaceLimits{
-    .file_bytes_max = std::uint64_t{1} << 20, .tree_bytes_max = std::uint64_t{16} << 20, .entries_max = 4096};
+inline constexpr wasi::TreeLimits kWorkspaceLimits{.file_bytes_max = std::uint64_t{1} << 20,
+                                                   .tree_bytes_max = std::uint64_t{16} << 20,
+                                                   .entries_max = 4096};
 
 /// All paths are absolute and begin with "/workspace/".
 struct WorkspaceFile {
   std::string path;
-  wasi::SharedBytes data;          ///< shared with the tree it came from until one of the two changes it
+  /// Shared with the tree it came from until one of the two changes it
+  wasi::SharedBytes data;
   std::int64_t updated_at_ms = 0;  ///< since the epoch
 };
 
@@ -39,32 +42,35 @@ struct WorkspaceManifest {
   std::vector<std::string> dirs;             ///< all but /workspace itself, sorted
   std::map<std::string, std::string> files;  ///< path to content_hash
   std::map<std::string, std::string> links;  ///< symbolic links: path to target
-  bool disabled = false;                     ///< the sandbox has no files: all access to /workspace is EACCES
+  /// The sandbox has no files: all access to /workspace is EACCES
+  bool disabled = false;
   /// What guests may add up to; absent: what the mirror was made with.
   std::optional<wasi::TreeLimits> limits = {};
 };
 
 /// What a run did to a workspace.
 struct WorkspaceDiff {
-  std::vector<std::string> dirs;             ///< all of them after the run, sorted
-  std::vector<WorkspaceFile> files;          ///< created, then updated (a file that was only touched counts)
+  std::vector<std::string> dirs;  ///< all of them after the run, sorted
+  /// Created, then updated (a file that was only touched counts)
+  std::vector<WorkspaceFile> files;
   std::vector<std::string> deleted;          ///< files that are no longer files
   std::map<std::string, std::string> links;  ///< all of them after the run
 };
 
-/// 16 lower-case hexadecimal digits. It tells versions of a file apart; it is no protection against people who
-/// want two files with one hash.
+/// 16 lower-case hexadecimal digits. It tells versions of a file apart; it is no protection against
+/// people who want two files with one hash.
 std::string content_hash(BytesView bytes);
 
-/// What turned `before` into `after`. Contents are compared byte by byte (shared ones by their address), not by
-/// hash.
+/// What turned `before` into `after`. Contents are compared byte by byte (shared ones by their
+/// address), not by hash.
 WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeState& after);
 
 /// How a file's bytes become text.
 enum class FileEncoding : std::uint8_t { kUtf8, kBase64 };
 
 struct FileText {
-  std::string content;     ///< with kUtf8: without a byte-order mark, and U+FFFD for what is not UTF-8
+  /// With kUtf8: without a byte-order mark, and U+FFFD for what is not UTF-8
+  std::string content;
   std::uint64_t size = 0;  ///< of the file, in bytes
   FileEncoding encoding = FileEncoding::kUtf8;
   bool is_binary = false;  ///< not UTF-8, or with a NUL byte
@@ -86,9 +92,9 @@ enum class IfMissing : std::uint8_t { kFail, kSucceed };
 /// The Error for an operation on a file: its code is the errno's, its context has the errno's name.
 Error file_error(wasi::Errno error, std::string message);
 
-/// Operations of hosts take absolute paths and such as are relative to /workspace. ".." may not lead out of it.
-/// Links are followed, within /workspace, except where the name itself is meant (remove, rename, the last name of
-/// make_directory).
+/// Operations of hosts take absolute paths and such as are relative to /workspace. ".." may not
+/// lead out of it. Links are followed, within /workspace, except where the name itself is meant
+/// (remove, rename, the last name of make_directory).
 /// Threads: one at a time.
 class Workspace {
  public:
@@ -98,12 +104,14 @@ class Workspace {
   /// The tree itself, which guests' open files point into: it stays the same object.
   const std::shared_ptr<wasi::Tree>& tree() const { return tree_; }
 
-  /// No access to the files: EACCES for guests (through what they have open already, too) and for the operations
-  /// of the host. What keeps two copies alike (manifest, remember, apply_…) works all the same.
+  /// No access to the files: EACCES for guests (through what they have open already, too) and for
+  /// the operations of the host. What keeps two copies alike (manifest, remember, apply_…) works
+  /// all the same.
   bool disabled() const { return tree_->disabled(); }
   void set_disabled(bool on) { tree_->set_disabled(on); }
 
-  /// `path`, if relative taken from `cwd`, as an absolute one without ".", ".." and empty parts. Text only.
+  /// `path`, if relative taken from `cwd`, as an absolute one without ".", ".." and empty parts.
+  /// Text only.
   /// Errors: kFileNotFound for "", kPermission when it leads out of /workspace.
   static Result<std::string> normalize(std::string_view path, std::string_view cwd = "/workspace");
 
@@ -112,13 +120,15 @@ class Workspace {
   Result<WorkspaceFile> read_bytes(std::string_view path) const;
 
   /// Replaces a file's content, or makes the file.
-  /// Errors, the first that applies: kIsDirectory for the root, kFileSystem (EINVAL) for bad base64,
-  /// kFileTooLarge, kFileNotFound or kNotDirectory for what it should lie in, kIsDirectory, kNoSpace for the
-  /// bytes, kNoSpace for the names.
-  Result<void> write(std::string_view path, std::string_view content, FileEncoding encoding, std::uint64_t now_ns);
+  /// Errors, the first that applies: kIsDirectory for the root, kFileSystem (EINVAL) for bad
+  /// base64, kFileTooLarge, kFileNotFound or kNotDirectory for what it should lie in, kIsDirectory,
+  /// kNoSpace for the bytes, kNoSpace for the names.
+  Result<void> write(std::string_view path, std::string_view content, FileEncoding encoding,
+                     std::uint64_t now_ns);
   Result<void> write_bytes(std::string_view path, Bytes bytes, std::uint64_t now_ns);
 
-  /// kAll: the missing parents too, and what is a folder already is fine; if it fails, some may have been made.
+  /// kAll: the missing parents too, and what is a folder already is fine; if it fails, some may
+  /// have been made.
   /// Errors: kFileExists, kFileNotFound, kNotDirectory, kNoSpace.
   Result<void> make_directory(std::string_view path, Depth depth, std::uint64_t now_ns);
 
@@ -128,11 +138,12 @@ class Workspace {
 
   /// Folders need kAll, even empty ones.
   /// Errors: kPermission for the root, kFileNotFound, kNotDirectory, kIsDirectory.
-  Result<void> remove(std::string_view path, Depth depth, IfMissing if_missing, std::uint64_t now_ns);
+  Result<void> remove(std::string_view path, Depth depth, IfMissing if_missing,
+                      std::uint64_t now_ns);
 
   /// Replaces a file by a file, and an empty folder by a folder.
-  /// Errors: kPermission for the root, kFileNotFound, kNotDirectory, kIsDirectory, kFileSystem when the target is
-  /// not empty (ENOTEMPTY) and for a folder into itself (EINVAL).
+  /// Errors: kPermission for the root, kFileNotFound, kNotDirectory, kIsDirectory, kFileSystem when
+  /// the target is not empty (ENOTEMPTY) and for a folder into itself (EINVAL).
   Result<void> rename(std::string_view from, std::string_view to, std::uint64_t now_ns);
 
   /// False for paths that cannot be, too.
@@ -145,17 +156,20 @@ class Workspace {
   /// Hashes are kept with the files: those of unchanged files are not computed again.
   WorkspaceManifest manifest();
 
-  /// Everything as it is now, sharing the contents: to put it back (TreeState::restore, for which the tree must
-  /// not be disabled), or to learn later what a run did.
+  /// Everything as it is now, sharing the contents: to put it back (TreeState::restore, for which
+  /// the tree must not be disabled), or to learn later what a run did.
   wasi::TreeState remember() const { return wasi::TreeState::of(*tree_); }
-  WorkspaceDiff changes_since(const wasi::TreeState& before) const { return workspace_diff(before, remember()); }
+  WorkspaceDiff changes_since(const wasi::TreeState& before) const {
+    return workspace_diff(before, remember());
+  }
 
-  /// Makes this a mirror of `manifest`, its flag and limits included, with the contents in `files`; returns the
-  /// files whose content is another, or not there: get them and call again. What stays keeps its identity, so that
-  /// it stays open in guests. Neither limits nor the flag hold it up.
+  /// Makes this a mirror of `manifest`, its flag and limits included, with the contents in `files`;
+  /// returns the files whose content is another, or not there: get them and call again. What stays
+  /// keeps its identity, so that it stays open in guests. Neither limits nor the flag hold it up.
   /// Errors: kInvalidArgument naming a path that cannot be.
   Result<std::vector<std::string>> apply_sync(const WorkspaceManifest& manifest,
-                                              std::span<const WorkspaceFile> files, std::uint64_t now_ns);
+                                              std::span<const WorkspaceFile> files,
+                                              std::uint64_t now_ns);
 
   /// Takes over what a run did elsewhere. The same promises and errors.
   Result<void> apply_diff(const WorkspaceDiff& diff, std::uint64_t now_ns);

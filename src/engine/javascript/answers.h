@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the driver in the guest answers. Its memory is the guest's, so an answer may be anything: what is none of
-// the forms below is refused with kCorrupt.
+// What the driver in the guest answers. Its memory is the guest's, so an answer may be anything:
+// what is none of the forms below is refused with kCorrupt.
 
 #include <cstdint>
 #include <string>
@@ -22,8 +22,8 @@ struct Stripped {
   std::int64_t line = 0;
 };
 
-/// '=' and the JavaScript; or '!' (TypeScript that cannot be run here), '?' or '&' (no TypeScript), a line, ':'
-/// and why.
+/// '=' and the JavaScript; or '!' (TypeScript that cannot be run here), '?' or '&' (no TypeScript),
+/// a line, ':' and why.
 Result<Stripped> parse_stripped(std::string_view answer);
 
 /// How a value is shown.
@@ -33,8 +33,8 @@ struct Shown {
   std::string text;
 };
 
-/// 't' and text, 'j' and JSON, or 'l' alone: longer than allowed. So is what has `bytes_max` bytes: the rest was
-/// not read.
+/// 't' and text, 'j' and JSON, or 'l' alone: longer than allowed. So is what has `bytes_max` bytes:
+/// the rest was not read.
 Result<Shown> parse_shown(std::string answer, std::size_t bytes_max);
 
 /// The error of a reply, as JSON.

@@ -30,8 +30,9 @@ TEST(JavaScriptAnswers, WhatBecomesOfTypeScript) {
 
 TEST(JavaScriptAnswers, NoOtherAnswerAboutTypeScriptIsTaken) {
   for (const std::string& answer :
-       {""s, ":"s, "::"s, "!"s, "?"s, "!:"s, "?:why"s, "!12"s, "!-1:why"s, "!+1:why"s, "! 1:why"s, "!1 :why"s,
-        "!1x:why"s, "!0x1:why"s, "!99999999999999999999:why"s, "x1:why"s, "\0=x"s, "!\0:why"s, "\xED\xA0\x80:"s}) {
+       {""s, ":"s, "::"s, "!"s, "?"s, "!:"s, "?:why"s, "!12"s, "!-1:why"s, "!+1:why"s, "! 1:why"s,
+        "!1 :why"s, "!1x:why"s, "!0x1:why"s, "!99999999999999999999:why"s, "x1:why"s, "\0=x"s,
+        "!\0:why"s, "\xED\xA0\x80:"s}) {
     EXPECT_TRUE(is_corrupt(parse_stripped(answer))) << answer;
   }
 }
@@ -56,7 +57,8 @@ TEST(JavaScriptAnswers, NoOtherAnswerAboutAValueIsTaken) {
 
 TEST(JavaScriptAnswers, TheErrorOfAReply) {
   const GuestError error =
-      parse_error(R"({"name":"N","message":"\ud800 \u0000","traceback":["a","b"],"lineNumber":3})").value();
+      parse_error(R"({"name":"N","message":"\ud800 \u0000","traceback":["a","b"],"lineNumber":3})")
+          .value();
   EXPECT_EQ(error.name, "N");
   EXPECT_EQ(error.message, "\xEF\xBF\xBD \0"s);
   EXPECT_EQ(error.traceback, (std::vector<std::string>{"a", "b"}));
@@ -71,8 +73,9 @@ TEST(JavaScriptAnswers, NoOtherErrorIsTaken) {
         "{\"name\":\"N\",\"message\":\"\",\"lineNumber\":\"1\"}"s,
         "{\"name\":\"N\",\"message\":\"\",\"lineNumber\":1.5}"s,
         "{\"name\":\"N\",\"message\":\"\",\"lineNumber\":1e99}"s,
-        "{\"name\":\"N\",\"message\":\"\"},\"exit\":1"s + "}"s, "{\"name\":\"N\",\"message\":\"\xED\xA0\x80\"}"s,
-        "{\"name\":\"N\",\"message\":\"\"}\n"s, "null}\nvalue"s}) {
+        "{\"name\":\"N\",\"message\":\"\"},\"exit\":1"s + "}"s,
+        "{\"name\":\"N\",\"message\":\"\xED\xA0\x80\"}"s, "{\"name\":\"N\",\"message\":\"\"}\n"s,
+        "null}\nvalue"s}) {
     EXPECT_TRUE(is_corrupt(parse_error(json))) << json;
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// From an instance that holds only the module's data to an interpreter with the driver loaded, at bake; and from
-// the facts noted then to an interpreter ready to use, ever after.
+// From an instance that holds only the module's data to an interpreter with the driver loaded, at
+// bake; and from the facts noted then to an interpreter ready to use, ever after.
 
 #include <fmt/format.h>
 
@@ -25,30 +25,35 @@ constexpr std::array<std::string_view, kEntryCount> kEntryNames = {
     "resetRun",   "runExitListeners", "runBeforeExit",    "offerUncaught",  "builtinModuleSource",
     "hasBuiltin", "moduleError",      "currentDirectory", "rewriteImports", "stripTypes"};
 
-// One piece of guest memory, so that a run dirties few pages: scratch, state words, buffer for short cells.
+// One piece of guest memory, so that a run dirties few pages: scratch, state words, buffer for
+// short cells.
 constexpr std::uint32_t kStateBytes = 24;
 
-// Grown and freed again, so that an ordinary run finds room without growing the memory: an instance whose memory
-// grew cannot be kept for the next run. Untouched pages of an image are holes and cost nothing.
+// Grown and freed again, so that an ordinary run finds room without growing the memory: an instance
+// whose memory grew cannot be kept for the next run. Untouched pages of an image are holes and cost
+// nothing.
 constexpr std::size_t kHeadroomBytes = std::size_t{4} << 20;
 
-/// Cells that leave nothing behind and walk the paths that runs take: what the engine makes when first used is
-/// then part of the image. Each may fail; that is a path too.
+/// Cells that leave nothing behind and walk the paths that runs take: what the engine makes when
+/// first used is then part of the image. Each may fail; that is a path too.
 constexpr std::string_view kWarmUp[] = {
     "1 + 1",
     "'text'",
     "[1.5, { a: [1, 2, 3], b: 'x' }, null]",
-    "console.log('a', 1, { a: 1, b: ['x', new Map([[1, 2]])], c: new Set([1]) }); console.error(new Error('e'))",
+    "console.log('a', 1, { a: 1, b: ['x', new Map([[1, 2]])], c: new Set([1]) }); "
+    "console.error(new Error('e'))",
     "await new Promise((done) => setTimeout(done, 0))",
     "throw new TypeError('t')",
     "x = = 1",
     "(() => { try { null.x } catch (error) { return error.stack.length } })()",
-    "JSON.stringify({ a: [1] }) + new Date(0).toISOString() + /a/.exec('a').index + process.env.X + Math.max(1, "
+    "JSON.stringify({ a: [1] }) + new Date(0).toISOString() + /a/.exec('a').index + process.env.X "
+    "+ Math.max(1, "
     "2)",
     "fs.writeFileSync('/tmp/x', 'x'); fs.readFileSync('/tmp/x', 'utf8'); fs.rmSync('/tmp/x')",
     "Promise.reject(new Error('r'))",
     "(() => { enum E { A } const t: number = E.A; return t })()",
-    "(() => { class A { #x = 1; get x() { return this.#x } } return Object.entries({ a: new A().x })"
+    "(() => { class A { #x = 1; get x() { return this.#x } } return Object.entries({ a: new A().x "
+    "})"
     ".map(([k, v]) => `${k}${v}`).join() })()",
 };
 
@@ -95,10 +100,11 @@ Result<void> JavaScriptGuest::boot(BakeFacts& facts) {
   set_state_word(kArmedWord, 0);
   set_state_word(kUsedWord, 0);
   SW_CHECK_OK(instance().call(exports.run_gc));
-  // A collection visits, and so writes, every object of the image. It is for runs that allocate much.
+  // A collection visits, and so writes, every object of the image. It is for runs that allocate
+  // much.
   SW_TRY(const std::uint32_t allocated, instance().call(exports.allocated_size));
-  SW_CHECK_OK(
-      instance().call(exports.set_gc_threshold, allocated + static_cast<std::uint32_t>(kHeadroomBytes / 2)));
+  SW_CHECK_OK(instance().call(exports.set_gc_threshold,
+                              allocated + static_cast<std::uint32_t>(kHeadroomBytes / 2)));
   return leave_room();
 }
 
@@ -107,9 +113,10 @@ Result<void> JavaScriptGuest::leave_room() {
   return js_.deallocate(block);
 }
 
-// A second realm, with prototypes and globals of its own, for libraries that were not written with hostile users
-// in mind. Only the driver and the host call into it, with plain values, and get plain values back: nothing of it
-// can be reached from the user's code, and nothing the user changes is seen in it.
+// A second realm, with prototypes and globals of its own, for libraries that were not written with
+// hostile users in mind. Only the driver and the host call into it, with plain values, and get
+// plain values back: nothing of it can be reached from the user's code, and nothing the user
+// changes is seen in it.
 Result<void> JavaScriptGuest::load_realm(BakeFacts& facts, Value host) {
   const Anchors anchors = js_.anchors();
   SW_TRY(const std::uint32_t realm, instance().call(js_.exports().new_context, anchors.runtime));
@@ -156,8 +163,10 @@ Result<void> JavaScriptGuest::evaluate_in_realm(const DriverFile& file) {
   return js_.free(promise);
 }
 
-Result<std::optional<std::string>> JavaScriptGuest::tune_module(std::string_view path, std::string_view source) {
-  SW_TRY(const std::uint64_t global, instance().call(js_.exports().global_object, js_.anchors().context));
+Result<std::optional<std::string>> JavaScriptGuest::tune_module(std::string_view path,
+                                                                std::string_view source) {
+  SW_TRY(const std::uint64_t global,
+         instance().call(js_.exports().global_object, js_.anchors().context));
   const Owned realm(js_, Value{global});
   SW_TRY(const Value function, js_.get(realm.get(), "tuneModule"));
   const Owned tune(js_, function);
@@ -203,7 +212,9 @@ Error JavaScriptGuest::driver_failed(std::string_view what) {
   auto stack = js_.get(*text, "stack");
   auto where = stack.ok() ? js_.to_text(*stack) : Result<std::string>(std::string());
   return Error{ErrorCode::kInternal,
-               fmt::format("{} failed: {}\n{}", what, message.ok() ? *message : "?", where.ok() ? *where : ""), 0};
+               fmt::format("{} failed: {}\n{}", what, message.ok() ? *message : "?",
+                           where.ok() ? *where : ""),
+               0};
 }
 
 Result<void> JavaScriptGuest::import_builtin_modules(std::string_view names) {

@@ -14,12 +14,14 @@ namespace sw::engine::javascript {
 
 namespace {
 
-// A longer cell that is no JavaScript must be said to be TypeScript: looking for types in it takes seconds.
+// A longer cell that is no JavaScript must be said to be TypeScript: looking for types in it takes
+// seconds.
 constexpr std::size_t kGuessBytesMax = std::size_t{256} << 10;
 
 bool is_typescript(std::string_view alias) {
-  return std::ranges::any_of(std::array{"typescript", "ts", "mts", "cts"},
-                             [&](const char* name) { return boost::algorithm::iequals(alias, name); });
+  return std::ranges::any_of(std::array{"typescript", "ts", "mts", "cts"}, [&](const char* name) {
+    return boost::algorithm::iequals(alias, name);
+  });
 }
 
 }  // namespace
@@ -55,7 +57,8 @@ Result<JavaScriptGuest::Compiled> JavaScriptGuest::compile_cell(const RunRequest
   }
   // Of two parsers that refuse it, the one that came further understood what it is.
   SW_TRY(const GuestError as_javascript, describe(problem.get(), file_name));
-  if (stripped.kind == Stripped::Kind::kInvalid && stripped.line > as_javascript.line_number.value_or(0)) {
+  if (stripped.kind == Stripped::Kind::kInvalid &&
+      stripped.line > as_javascript.line_number.value_or(0)) {
     return Compiled{.code = Value::exception(), .reply = syntax_error(stripped, file_name)};
   }
   SW_CHECK_OK(js_.throw_value(problem.release()));
@@ -72,21 +75,24 @@ Result<JavaScriptGuest::Compiled> JavaScriptGuest::compile_typescript(std::strin
   return Compiled{.code = compiled, .reply = {}};
 }
 
-Result<Value> JavaScriptGuest::compile_javascript(std::string_view code, std::string_view file_name) {
+Result<Value> JavaScriptGuest::compile_javascript(std::string_view code,
+                                                  std::string_view file_name) {
   SW_TRY(const Value compiled, compile(code, file_name));
-  if (compiled != Value::exception() || code.find("import") == std::string_view::npos) return compiled;
+  if (compiled != Value::exception() || code.find("import") == std::string_view::npos)
+    return compiled;
   return compile_with_imports(code, file_name);
 }
 
 Result<Stripped> JavaScriptGuest::strip_types(std::string_view code, bool is_module) {
   SW_TRY(const Value text, js_.new_string(code));
   const Owned source(js_, text);
-  SW_TRY(auto answer,
-         ask(Entry::kStripTypes, std::array{text, Value::boolean(is_module), Value::boolean(!is_module)}));
+  SW_TRY(auto answer, ask(Entry::kStripTypes,
+                          std::array{text, Value::boolean(is_module), Value::boolean(!is_module)}));
   if (!answer) {
     SW_CHECK_OK(drop_exception());
-    return Stripped{
-        .kind = Stripped::Kind::kInvalid, .text = "too deeply nested to find the types in it", .line = 0};
+    return Stripped{.kind = Stripped::Kind::kInvalid,
+                    .text = "too deeply nested to find the types in it",
+                    .line = 0};
   }
   return parse_stripped(*answer);
 }
@@ -123,7 +129,8 @@ Result<Value> JavaScriptGuest::compile(std::string_view code, std::string_view f
   return compiled;
 }
 
-Result<Value> JavaScriptGuest::compile_with_imports(std::string_view code, std::string_view file_name) {
+Result<Value> JavaScriptGuest::compile_with_imports(std::string_view code,
+                                                    std::string_view file_name) {
   SW_TRY(const Value thrown, js_.take_exception());
   Owned problem(js_, thrown);
   SW_TRY(const Value text, js_.new_string(code));

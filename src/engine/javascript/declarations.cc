@@ -21,11 +21,13 @@ constexpr std::uint32_t kDefineAll =
 
 }  // namespace
 
-Result<Declarations::Property> Declarations::own_property(QuickJs& js, Value object, std::uint32_t atom) {
+Result<Declarations::Property> Declarations::own_property(QuickJs& js, Value object,
+                                                          std::uint32_t atom) {
   // Flags, then value, getter and setter, each a value.
   const std::uint32_t descriptor = js.anchors().scratch;
   SW_TRY(const std::int32_t exists,
-         js.instance().call(js.exports().get_own_property, js.anchors().context, descriptor, object.bits, atom));
+         js.instance().call(js.exports().get_own_property, js.anchors().context, descriptor,
+                            object.bits, atom));
   Property property;
   if (exists <= 0) return property;
   property.exists = true;
@@ -44,22 +46,27 @@ Result<void> Declarations::prepare(QuickJs& js, const Internals& internals, Valu
   if (word<std::uint8_t>(js, at) != internals.declare_opcode_) return {};
   SW_TRY(const Value kept, js.duplicate(code));
   code_ = Owned(js, kept);
-  SW_TRY(const std::uint64_t global, js.instance().call(js.exports().global_object, js.anchors().context));
+  SW_TRY(const std::uint64_t global,
+         js.instance().call(js.exports().global_object, js.anchors().context));
   const Owned global_object(js, Value{global});
-  for (std::size_t count = 0; word<std::uint8_t>(js, at) == internals.declare_opcode_; at += kDeclareBytes) {
-    if (++count > kNamesMax) return Error{ErrorCode::kCorrupt, "compiled code declares more than its text can", 0};
+  for (std::size_t count = 0; word<std::uint8_t>(js, at) == internals.declare_opcode_;
+       at += kDeclareBytes) {
+    if (++count > kNamesMax)
+      return Error{ErrorCode::kCorrupt, "compiled code declares more than its text can", 0};
     const auto atom = word<std::uint32_t>(js, at + 1);
     const bool is_lexical = (word<std::uint8_t>(js, at + kDeclareFlagsAt) & kLexicalFlag) != 0;
     SW_TRY(Property old, own_property(js, variables, atom));
     if (old.exists) {
       SW_TRY(const std::int32_t deleted,
-             js.instance().call(js.exports().delete_property, js.anchors().context, variables.bits, atom, 0));
+             js.instance().call(js.exports().delete_property, js.anchors().context, variables.bits,
+                                atom, 0));
       static_cast<void>(deleted);
     }
     if (!is_lexical) continue;
     SW_TRY(const Property on_global, own_property(js, global_object.get(), atom));
-    // A `var` or function of an earlier cell cannot be deleted, but a lexical declaration may hide it once the
-    // check is told that this one is a `var` too. What cannot be written is the language's own (undefined, NaN).
+    // A `var` or function of an earlier cell cannot be deleted, but a lexical declaration may hide
+    // it once the check is told that this one is a `var` too. What cannot be written is the
+    // language's own (undefined, NaN).
     if (on_global.exists && (on_global.flags & (kConfigurable | kWritable)) == kWritable &&
         !js.memory().store(at + kDeclareFlagsAt, std::uint8_t{0})) {
       return Error{ErrorCode::kCorrupt, "compiled code lies outside the memory", 0};
@@ -81,13 +88,15 @@ Result<void> Declarations::undo_unreached(QuickJs& js, const Internals& internal
     if (now.exists) {
       if (!now.value.get().is(Value::kUninitialized)) continue;
       SW_TRY(const std::int32_t deleted,
-             js.instance().call(js.exports().delete_property, js.anchors().context, variables.bits, name.atom, 0));
+             js.instance().call(js.exports().delete_property, js.anchors().context, variables.bits,
+                                name.atom, 0));
       static_cast<void>(deleted);
     }
     if (!name.had_old_value) continue;
     SW_TRY(const std::int32_t defined,
-           js.instance().call(js.exports().define_property, js.anchors().context, variables.bits, name.atom,
-                              name.old_value.get().bits, Value::undefined().bits, Value::undefined().bits,
+           js.instance().call(js.exports().define_property, js.anchors().context, variables.bits,
+                              name.atom, name.old_value.get().bits, Value::undefined().bits,
+                              Value::undefined().bits,
                               static_cast<std::int32_t>(name.old_flags | kDefineAll)));
     static_cast<void>(defined);
   }

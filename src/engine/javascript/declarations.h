@@ -17,7 +17,8 @@ class Declarations {
   /// Before the cell runs: takes earlier declarations of the same names out of its way.
   Result<void> prepare(QuickJs& js, const Internals& internals, Value code);
 
-  /// After a cell that failed: a name whose declaration was not reached has its old value again, or is unknown.
+  /// After a cell that failed: a name whose declaration was not reached has its old value again, or
+  /// is unknown.
   Result<void> undo_unreached(QuickJs& js, const Internals& internals);
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs what a cell set going until nothing is left: promise jobs, process.nextTick, timers. Sleeps in the host.
+// Runs what a cell set going until nothing is left: promise jobs, process.nextTick, timers. Sleeps
+// in the host.
 
 #include <fmt/format.h>
 
@@ -22,7 +23,9 @@ constexpr double kSleepMsMax = 4e9;
 
 }  // namespace
 
-void JavaScriptGuest::arm(std::uint32_t bits) { set_state_word(kArmedWord, state_word(kArmedWord) | bits); }
+void JavaScriptGuest::arm(std::uint32_t bits) {
+  set_state_word(kArmedWord, state_word(kArmedWord) | bits);
+}
 
 bool JavaScriptGuest::disarm(std::uint32_t bit) {
   const std::uint32_t armed = state_word(kArmedWord);
@@ -33,7 +36,8 @@ bool JavaScriptGuest::disarm(std::uint32_t bit) {
 
 bool JavaScriptGuest::must_stop() const {
   const Cancellation* const cancellation = wasi_cancellation();
-  return stop_.load(std::memory_order_acquire) || (cancellation != nullptr && cancellation->cancelled());
+  return stop_.load(std::memory_order_acquire) ||
+         (cancellation != nullptr && cancellation->cancelled());
 }
 
 Result<JavaScriptGuest::Progress> JavaScriptGuest::drain() {
@@ -97,7 +101,8 @@ void JavaScriptGuest::sleep_for(double milliseconds) {
   }
 }
 
-Result<void> JavaScriptGuest::note_rejection(std::uint32_t promise, std::uint32_t reason, bool handled) {
+Result<void> JavaScriptGuest::note_rejection(std::uint32_t promise, std::uint32_t reason,
+                                             bool handled) {
   const Value which = js_.unbox(promise);
   if (!handled && rejections_.size() < kRejectionsMax) {
     rejections_.push_back({.promise = which, .promise_box = promise, .reason_box = reason});
@@ -146,9 +151,11 @@ Result<JavaScriptGuest::Progress> JavaScriptGuest::uncounted_rejections() {
   const std::size_t count = std::exchange(rejections_uncounted_, 0);
   if (count == 0) return Progress();
   SW_TRY(const Value message,
-         js_.new_string(fmt::format("{} promises beyond the first {} were rejected, and nothing handled them",
-                                    count, kRejectionsMax)));
-  SW_TRY(const std::uint64_t error, instance().call(js_.exports().new_error, js_.anchors().context));
+         js_.new_string(
+             fmt::format("{} promises beyond the first {} were rejected, and nothing handled them",
+                         count, kRejectionsMax)));
+  SW_TRY(const std::uint64_t error,
+         instance().call(js_.exports().new_error, js_.anchors().context));
   Owned reason(js_, Value{error});
   SW_CHECK_OK(js_.set(reason.get(), "message", message));
   return Progress(Failure{std::move(reason)});
@@ -168,14 +175,17 @@ Result<JavaScriptGuest::Progress> JavaScriptGuest::uncaught_exception() {
   SW_TRY(const Value thrown, js_.take_exception());
   Owned reason(js_, thrown);
   // Stops, exits and lack of memory are for the host alone.
-  SW_TRY(const std::int32_t uncatchable, instance().call(js_.exports().is_uncatchable, thrown.bits));
+  SW_TRY(const std::int32_t uncatchable,
+         instance().call(js_.exports().is_uncatchable, thrown.bits));
   if (uncatchable != 0) return Progress(Failure{std::move(reason)});
   return uncaught(std::move(reason), kUncaughtException, Value::undefined());
 }
 
-Result<JavaScriptGuest::Progress> JavaScriptGuest::uncaught(Owned reason, std::int32_t kind, Value promise) {
+Result<JavaScriptGuest::Progress> JavaScriptGuest::uncaught(Owned reason, std::int32_t kind,
+                                                            Value promise) {
   if ((state_word(kArmedWord) & kArmUncaught) != 0) {
-    const std::array arguments = {Value::of(Value::kInt, static_cast<std::uint32_t>(kind)), reason.get(), promise};
+    const std::array arguments = {Value::of(Value::kInt, static_cast<std::uint32_t>(kind)),
+                                  reason.get(), promise};
     SW_TRY(const Value handled, call(Entry::kOfferUncaught, arguments));
     if (handled == Value::exception()) {
       SW_TRY(const Value second, js_.take_exception());

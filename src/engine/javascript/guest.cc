@@ -20,8 +20,8 @@ constexpr std::size_t kBuiltinBytesMax = std::size_t{1} << 20;
 
 }  // namespace
 
-JavaScriptGuest::JavaScriptGuest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks,
-                                 const Manifest& manifest)
+JavaScriptGuest::JavaScriptGuest(std::shared_ptr<const wasi::Layout> layout,
+                                 const wasi::Clocks& clocks, const Manifest& manifest)
     : Guest(std::move(layout), clocks), manifest_(manifest) {}
 
 std::uint32_t JavaScriptGuest::state_word(std::uint32_t offset) const {
@@ -40,7 +40,8 @@ Result<Value> JavaScriptGuest::call(Entry entry, std::span<const Value> argument
   return js_.call(entries_[static_cast<std::size_t>(entry)], arguments);
 }
 
-Result<std::optional<std::string>> JavaScriptGuest::ask(Entry entry, std::span<const Value> arguments,
+Result<std::optional<std::string>> JavaScriptGuest::ask(Entry entry,
+                                                        std::span<const Value> arguments,
                                                         std::size_t bytes_max) {
   SW_TRY(const Value value, call(entry, arguments));
   if (value == Value::exception()) return std::optional<std::string>();
@@ -141,7 +142,8 @@ Result<Reply> JavaScriptGuest::evaluate(const RunRequest& request, std::string_v
 Result<Reply> JavaScriptGuest::run_cell(const RunRequest& request, std::string_view file_name) {
   SW_CHECK_OK(begin(request, file_name));
   if (!set_time_zone()) {
-    return error_reply("RangeError", "the environment variable TZ names no time zone that is known here");
+    return error_reply("RangeError",
+                       "the environment variable TZ names no time zone that is known here");
   }
   SW_TRY(Compiled compiled, compile_cell(request, file_name));
   if (compiled.reply) return *std::move(compiled.reply);
@@ -162,8 +164,9 @@ Result<Reply> JavaScriptGuest::run_compiled(Value code, std::string_view file_na
     SW_TRY(progress, run_loop());
   }
   Owned owned(js_, promise == Value::exception() ? Value::undefined() : promise);
-  SW_TRY(Reply reply,
-         progress || promise == Value::exception() ? fail(std::move(progress), file_name) : conclude(file_name));
+  SW_TRY(Reply reply, progress || promise == Value::exception()
+                          ? fail(std::move(progress), file_name)
+                          : conclude(file_name));
   main_ = Value::undefined();
   if (reply.error || reply.exit_code) SW_CHECK_OK(declarations.undo_unreached(js_, internals_));
   return reply;
@@ -171,7 +174,8 @@ Result<Reply> JavaScriptGuest::run_compiled(Value code, std::string_view file_na
 
 Result<Reply> JavaScriptGuest::conclude(std::string_view file_name) {
   SW_TRY(const auto state, js_.promise_state(main_));
-  if (state == QuickJs::PromiseState::kRejected) return answer(Owned(), file_name);  // a handler took the error
+  // a handler took the error
+  if (state == QuickJs::PromiseState::kRejected) return answer(Owned(), file_name);
   if (state == QuickJs::PromiseState::kPending) return never_settled();
   SW_TRY(const Value result, js_.promise_result(main_));
   const Owned holder(js_, result);
@@ -183,7 +187,8 @@ Result<Reply> JavaScriptGuest::conclude(std::string_view file_name) {
     if (last_state == QuickJs::PromiseState::kPending) return never_settled();
     SW_TRY(const Value settled, js_.promise_result(last));
     value = Owned(js_, settled);
-    if (last_state == QuickJs::PromiseState::kRejected) return fail(Failure{std::move(value)}, file_name);
+    if (last_state == QuickJs::PromiseState::kRejected)
+      return fail(Failure{std::move(value)}, file_name);
   }
   return answer(std::move(value), file_name);
 }
@@ -208,10 +213,10 @@ Result<void> JavaScriptGuest::finish() {
   SW_CHECK_OK(js_.free(before));
   SW_TRY(const Progress progress, run_loop());
   if (progress || exited_) return {};
-  SW_TRY(
-      const Value value,
-      call(Entry::kRunExitListeners,
-           std::array{Value::of(Value::kInt, static_cast<std::uint32_t>(exit_code_.value_or(failed_ ? 1 : 0)))}));
+  SW_TRY(const Value value,
+         call(Entry::kRunExitListeners,
+              std::array{Value::of(
+                  Value::kInt, static_cast<std::uint32_t>(exit_code_.value_or(failed_ ? 1 : 0)))}));
   return js_.free(value);
 }
 
@@ -232,7 +237,8 @@ std::string JavaScriptGuest::absolute(std::string_view path) const {
 
 Result<Value> JavaScriptGuest::exit(std::int32_t code) {
   exited_ = code;
-  SW_TRY(const std::uint64_t error, instance().call(js_.exports().new_error, js_.anchors().context));
+  SW_TRY(const std::uint64_t error,
+         instance().call(js_.exports().new_error, js_.anchors().context));
   if (Value{error} == Value::exception()) return Value::exception();
   SW_CHECK_OK(instance().call(js_.exports().set_uncatchable, js_.anchors().context, error));
   SW_CHECK_OK(js_.throw_value(Value{error}));
@@ -263,8 +269,9 @@ Result<void> JavaScriptGuest::throw_module_error(std::string_view message) {
 Result<bool> JavaScriptGuest::is_json(std::string_view text) {
   SW_TRY(const std::uint32_t address, js_.place(text));
   SW_TRY(const std::uint32_t name, js_.place("<json>"));
-  SW_TRY(const std::uint64_t bits, instance().call(js_.exports().parse_json, js_.anchors().context, address,
-                                                   static_cast<std::uint32_t>(text.size()), name));
+  SW_TRY(const std::uint64_t bits,
+         instance().call(js_.exports().parse_json, js_.anchors().context, address,
+                         static_cast<std::uint32_t>(text.size()), name));
   SW_CHECK_OK(js_.deallocate(address));
   SW_CHECK_OK(js_.deallocate(name));
   SW_CHECK_OK(js_.free(Value{bits}));
@@ -273,8 +280,8 @@ Result<bool> JavaScriptGuest::is_json(std::string_view text) {
 
 namespace {
 
-// A small memory of our own that the WASI functions take for the guest's: one buffer's address and length, the
-// result, then the bytes.
+// A small memory of our own that the WASI functions take for the guest's: one buffer's address and
+// length, the result, then the bytes.
 constexpr std::uint32_t kIovec = 0;
 constexpr std::uint32_t kResult = 8;
 constexpr std::uint32_t kData = 16;
@@ -290,21 +297,23 @@ Bytes io_block(std::size_t size) {
 
 }  // namespace
 
-Result<wasi::ErrnoOr<std::size_t>> JavaScriptGuest::read_descriptor(std::uint32_t fd, std::span<std::byte> to,
-                                                                    std::optional<std::uint64_t> offset) {
+Result<wasi::ErrnoOr<std::size_t>> JavaScriptGuest::read_descriptor(
+    std::uint32_t fd, std::span<std::byte> to, std::optional<std::uint64_t> offset) {
   using Answer = wasi::ErrnoOr<std::size_t>;
   Bytes block = io_block(std::min(to.size(), kBlockMax));
   const wasm::MemoryView view{std::span(block)};
-  SW_TRY(const wasi::Errno error, offset ? wasi::calls::fd_pread(wasi(), view, fd, kIovec, 1, *offset, kResult)
-                                         : wasi::calls::fd_read(wasi(), view, fd, kIovec, 1, kResult));
+  SW_TRY(const wasi::Errno error,
+         offset ? wasi::calls::fd_pread(wasi(), view, fd, kIovec, 1, *offset, kResult)
+                : wasi::calls::fd_read(wasi(), view, fd, kIovec, 1, kResult));
   if (error != wasi::Errno::kSuccess) return Answer(error);
-  const std::size_t count = std::min<std::size_t>(view.load<std::uint32_t>(kResult).value_or(0), to.size());
+  const std::size_t count =
+      std::min<std::size_t>(view.load<std::uint32_t>(kResult).value_or(0), to.size());
   std::copy_n(block.begin() + kData, count, to.begin());
   return Answer(count);
 }
 
-Result<wasi::ErrnoOr<std::size_t>> JavaScriptGuest::write_descriptor(std::uint32_t fd, BytesView from,
-                                                                     std::optional<std::uint64_t> offset) {
+Result<wasi::ErrnoOr<std::size_t>> JavaScriptGuest::write_descriptor(
+    std::uint32_t fd, BytesView from, std::optional<std::uint64_t> offset) {
   using Answer = wasi::ErrnoOr<std::size_t>;
   std::size_t total = 0;
   do {

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One JavaScript interpreter. The host evaluates the cells and runs the event loop; the driver (JavaScript, in the
-// image) is asked only for what needs its language: to show a value, to describe an error, to run a timer.
+// One JavaScript interpreter. The host evaluates the cells and runs the event loop; the driver
+// (JavaScript, in the image) is asked only for what needs its language: to show a value, to
+// describe an error, to run a timer.
 
 #include <array>
 #include <atomic>
@@ -69,8 +70,8 @@ class JavaScriptGuest final : public Guest {
   const std::vector<std::pair<std::string, std::string>>& env() const { return env_; }
   const std::vector<std::string>& args() const { return args_; }
   const std::string& file_name() const { return file_name_; }
-  /// When the context's first cell began, by its monotonic clock; kept in the guest, so that it survives a
-  /// restore.
+  /// When the context's first cell began, by its monotonic clock; kept in the guest, so that it
+  /// survives a restore.
   std::uint64_t start_ns() const;
   const TimeZone& time_zone() const { return time_zone_; }
 
@@ -90,7 +91,8 @@ class JavaScriptGuest final : public Guest {
 
   Result<bool> is_builtin_module(std::string_view name);
   Result<std::string> builtin_module_source(std::string_view name);
-  /// While the driver's own realm is loaded, at bake, its modules come from the read-only libraries.
+  /// While the driver's own realm is loaded, at bake, its modules come from the read-only
+  /// libraries.
   bool is_loading_realm() const { return is_loading_realm_; }
   /// nullopt after throwing.
   Result<std::optional<std::string>> tune_module(std::string_view path, std::string_view source);
@@ -125,7 +127,8 @@ class JavaScriptGuest final : public Guest {
   static constexpr std::uint32_t kArmedWord = 0;   ///< bits below
   static constexpr std::uint32_t kUsedWord = 4;    ///< 1 once a cell ran
   static constexpr std::uint32_t kStartWords = 8;  ///< 64 bits: see start_ns
-  static constexpr std::uint32_t kAsideWord = 16;  ///< jobs of stopped cells: see Internals::set_aside_jobs
+  /// Jobs of stopped cells: see Internals::set_aside_jobs
+  static constexpr std::uint32_t kAsideWord = 16;
   // The driver's own numbers, in timers.js and process.js.
   static constexpr std::uint32_t kArmTimers = 1;
   static constexpr std::uint32_t kArmTicks = 2;
@@ -133,7 +136,8 @@ class JavaScriptGuest final : public Guest {
   static constexpr std::uint32_t kArmUncaught = 8;
   static constexpr std::int32_t kUncaughtException = 0;
   static constexpr std::int32_t kUnhandledRejection = 1;
-  /// Cells up to this size, their file name included, are put into memory that the image already has.
+  /// Cells up to this size, their file name included, are put into memory that the image already
+  /// has.
   static constexpr std::uint32_t kCodeBufferBytes = 1024;
 
   Result<Value> call(Entry entry, std::span<const Value> arguments);
@@ -228,7 +232,8 @@ class JavaScriptGuest final : public Guest {
   Value main_ = Value::undefined();  // the cell's own promise
   bool main_rejection_handled_ = false;
   std::list<Rejection> rejections_;  // that nothing handled yet, the oldest first
-  std::unordered_map<std::uint64_t, std::list<Rejection>::iterator> rejection_of_;  // by the promise's bits
+  // by the promise's bits
+  std::unordered_map<std::uint64_t, std::list<Rejection>::iterator> rejection_of_;
   std::size_t rejections_uncounted_ = 0;
   std::uint64_t memory_max_ = 0;            // of the run; the user's code is refused a little of it
   std::uint64_t refused_before_ = 0;        // growths, when the run began

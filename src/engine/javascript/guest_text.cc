@@ -31,8 +31,8 @@ Result<Repair> look_at(const QuickJs& js, BytesView bytes) {
   Repair repair;
   SW_CHECK_OK(repaired(js, bytes, [&](std::string_view piece) {
     // A piece that is right comes as it lies there.
-    repair.needed |=
-        as_bytes(piece).data() < bytes.data() || as_bytes(piece).data() >= bytes.data() + bytes.size();
+    repair.needed |= as_bytes(piece).data() < bytes.data() ||
+                     as_bytes(piece).data() >= bytes.data() + bytes.size();
     repair.size += piece.size();
   }));
   return repair;
@@ -42,7 +42,8 @@ Result<Repair> look_at(const QuickJs& js, BytesView bytes) {
 
 Result<GuestText> GuestText::of(QuickJs& js, Value value) {
   SW_TRY(const std::uint32_t address,
-         js.instance().call(js.exports().to_cstring, js.anchors().context, js.anchors().scratch, value.bits, 0));
+         js.instance().call(js.exports().to_cstring, js.anchors().context, js.anchors().scratch,
+                            value.bits, 0));
   if (address == 0) {
     SW_TRY(const Value problem, js.take_exception());
     SW_CHECK_OK(js.free(problem));
@@ -56,11 +57,14 @@ Result<GuestText> GuestText::of(QuickJs& js, Value value) {
 }
 
 GuestText::GuestText(GuestText&& other) noexcept
-    : js_(other.js_), address_(std::exchange(other.address_, 0)), size_(std::exchange(other.size_, 0)) {}
+    : js_(other.js_),
+      address_(std::exchange(other.address_, 0)),
+      size_(std::exchange(other.size_, 0)) {}
 
 GuestText::~GuestText() {
   // A guest that is gone needs no bookkeeping.
-  if (address_ != 0) (void)js_.instance().call(js_.exports().free_cstring, js_.anchors().context, address_);
+  if (address_ != 0)
+    (void)js_.instance().call(js_.exports().free_cstring, js_.anchors().context, address_);
 }
 
 std::string_view GuestText::view() const {
@@ -93,14 +97,16 @@ Result<std::string> GuestText::quoted(std::size_t bytes_max) {
   SW_CHECK_OK(js_.instance().charge(size));
   std::string quoted = "'";
   quoted.reserve(size);
-  SW_CHECK_OK(in_pieces(js_.cancellation(), text, [&](std::string_view piece) { append_escaped(quoted, piece); }));
+  SW_CHECK_OK(in_pieces(js_.cancellation(), text,
+                        [&](std::string_view piece) { append_escaped(quoted, piece); }));
   quoted += '\'';
   return quoted;
 }
 
 Result<GuestBlock> GuestBlock::allocate(QuickJs& js, std::size_t bytes) {
   SW_TRY(const std::uint32_t address, js.allocate(bytes));
-  if (address == 0) return Error{ErrorCode::kLimitExceeded, "the guest has no memory left for the host's data", 0};
+  if (address == 0)
+    return Error{ErrorCode::kLimitExceeded, "the guest has no memory left for the host's data", 0};
   if (!js.memory().range(address, bytes)) {
     return Error{ErrorCode::kCorrupt, "the guest gave an address outside its memory", 0};
   }
@@ -108,7 +114,9 @@ Result<GuestBlock> GuestBlock::allocate(QuickJs& js, std::size_t bytes) {
 }
 
 GuestBlock::GuestBlock(GuestBlock&& other) noexcept
-    : js_(other.js_), address_(std::exchange(other.address_, 0)), size_(std::exchange(other.size_, 0)) {}
+    : js_(other.js_),
+      address_(std::exchange(other.address_, 0)),
+      size_(std::exchange(other.size_, 0)) {}
 
 GuestBlock& GuestBlock::operator=(GuestBlock&& other) noexcept {
   std::swap(js_, other.js_);
@@ -130,8 +138,8 @@ Result<Value> new_valid_string(QuickJs& js, BytesView bytes) {
   if (!repair.needed) return js.new_string(as_text(bytes));
   SW_TRY(const GuestBlock block, GuestBlock::allocate(js, repair.size));
   std::byte* to = block.bytes().data();
-  SW_CHECK_OK(
-      repaired(js, bytes, [&](std::string_view piece) { to = std::ranges::copy(as_bytes(piece), to).out; }));
+  SW_CHECK_OK(repaired(
+      js, bytes, [&](std::string_view piece) { to = std::ranges::copy(as_bytes(piece), to).out; }));
   return js.new_string(as_text(block.bytes()));
 }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Texts of any size on their way between the guest and the host: looked at where they lie, in pieces.
+// Texts of any size on their way between the guest and the host: looked at where they lie, in
+// pieces.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +16,8 @@
 
 namespace sw::engine::javascript {
 
-/// A value's text as UTF-8 in the guest's memory, with a NUL behind it. Lone surrogates are three bytes each,
-/// unless they are replaced.
+/// A value's text as UTF-8 in the guest's memory, with a NUL behind it. Lone surrogates are three
+/// bytes each, unless they are replaced.
 class GuestText {
  public:
   /// Errors: kLimitExceeded when the guest has no room for it.
@@ -35,7 +36,8 @@ class GuestText {
   Result<std::string> quoted(std::size_t bytes_max);
 
  private:
-  GuestText(QuickJs& js, std::uint32_t address, std::uint32_t size) : js_(js), address_(address), size_(size) {}
+  GuestText(QuickJs& js, std::uint32_t address, std::uint32_t size)
+      : js_(js), address_(address), size_(size) {}
 
   QuickJs& js_;
   std::uint32_t address_;
@@ -54,7 +56,8 @@ class GuestBlock {
   std::span<std::byte> bytes() const;
 
  private:
-  GuestBlock(QuickJs& js, std::uint32_t address, std::size_t size) : js_(&js), address_(address), size_(size) {}
+  GuestBlock(QuickJs& js, std::uint32_t address, std::size_t size)
+      : js_(&js), address_(address), size_(size) {}
 
   QuickJs* js_;
   std::uint32_t address_;

@@ -23,7 +23,8 @@ wasi::Stream stream_of(const Arguments& arguments) {
   return arguments.number(0) == 2 ? wasi::Stream::kStderr : wasi::Stream::kStdout;
 }
 
-Result<Value> write_text(JavaScriptGuest& guest, const Arguments& arguments, std::string_view ending) {
+Result<Value> write_text(JavaScriptGuest& guest, const Arguments& arguments,
+                         std::string_view ending) {
   SW_TRY(GuestText text, arguments.text(1));
   SW_CHECK_OK(text.replace_lone_surrogates());
   std::string_view rest = text.view();
@@ -50,11 +51,12 @@ Result<Value> write(JavaScriptGuest& guest, const Arguments& arguments) {
 Result<Value> write_bytes(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(1));
   wasi::Errno written = wasi::Errno::kSuccess;
-  SW_CHECK_OK(in_pieces(guest.js().cancellation(), bytes, [&](std::span<std::byte> piece) -> Result<bool> {
-    const Bytes block(piece.begin(), piece.end());  // a sink may hand them to the kernel
-    SW_TRY(written, guest.wasi().write_output(stream_of(arguments), block));
-    return written == wasi::Errno::kSuccess;
-  }));
+  SW_CHECK_OK(
+      in_pieces(guest.js().cancellation(), bytes, [&](std::span<std::byte> piece) -> Result<bool> {
+        const Bytes block(piece.begin(), piece.end());  // a sink may hand them to the kernel
+        SW_TRY(written, guest.wasi().write_output(stream_of(arguments), block));
+        return written == wasi::Errno::kSuccess;
+      }));
   return status(written);
 }
 
@@ -94,7 +96,9 @@ Result<Value> file_name(JavaScriptGuest& guest, const Arguments&) {
   return guest.js().new_string(guest.file_name());
 }
 
-Result<Value> cwd(JavaScriptGuest& guest, const Arguments&) { return guest.js().new_string(guest.cwd()); }
+Result<Value> cwd(JavaScriptGuest& guest, const Arguments&) {
+  return guest.js().new_string(guest.cwd());
+}
 
 Result<Value> chdir(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, arguments.short_text(0));
@@ -146,7 +150,8 @@ constexpr char kFirstLetter = '0';
 constexpr std::size_t kLetters = 64;
 
 std::string name_of(std::size_t index) {
-  return {static_cast<char>(kFirstLetter + index / kLetters), static_cast<char>(kFirstLetter + index % kLetters)};
+  return {static_cast<char>(kFirstLetter + index / kLetters),
+          static_cast<char>(kFirstLetter + index % kLetters)};
 }
 
 }  // namespace
@@ -171,7 +176,9 @@ std::int64_t Arguments::integer(std::uint32_t index) const {
   return static_cast<std::int64_t>(std::fmin(std::fmax(value, -kLimit), kLimit));
 }
 
-Result<GuestText> Arguments::text(std::uint32_t index) const { return GuestText::of(js_, (*this)[index]); }
+Result<GuestText> Arguments::text(std::uint32_t index) const {
+  return GuestText::of(js_, (*this)[index]);
+}
 
 Result<std::string> Arguments::short_text(std::uint32_t index) const {
   return js_.to_text((*this)[index], wasi::kPathBytesMax + 1);
@@ -195,12 +202,13 @@ Result<Value> make_host_object(QuickJs& js) {
   return object;
 }
 
-Result<std::uint32_t> call_host_function(JavaScriptGuest& guest, std::uint32_t name, std::uint32_t count,
-                                         std::uint32_t arguments) {
+Result<std::uint32_t> call_host_function(JavaScriptGuest& guest, std::uint32_t name,
+                                         std::uint32_t count, std::uint32_t arguments) {
   const auto letters = guest.js().memory().load<std::array<char, 2>>(name);
-  const std::size_t index = letters ? static_cast<std::size_t>((*letters)[0] - kFirstLetter) * kLetters +
-                                          static_cast<std::size_t>((*letters)[1] - kFirstLetter)
-                                    : SIZE_MAX;
+  const std::size_t index =
+      letters ? static_cast<std::size_t>((*letters)[0] - kFirstLetter) * kLetters +
+                    static_cast<std::size_t>((*letters)[1] - kFirstLetter)
+              : SIZE_MAX;
   if (index >= all_functions().size())
     return Error{ErrorCode::kCorrupt, "the guest called a host function that is none", 0};
   auto result = all_functions()[index].function(guest, Arguments(guest.js(), arguments, count));

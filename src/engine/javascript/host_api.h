@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the driver can ask of the host: the functions of its `host` object. The driver hides them from user code,
-// but user code is hostile: every argument is checked.
+// What the driver can ask of the host: the functions of its `host` object. The driver hides them
+// from user code, but user code is hostile: every argument is checked.
 
 #include <cstdint>
 #include <span>
@@ -22,7 +22,8 @@ class JavaScriptGuest;
 /// The arguments of a call. Missing ones are undefined.
 class Arguments {
  public:
-  Arguments(QuickJs& js, std::uint32_t address, std::uint32_t count) : js_(js), address_(address), count_(count) {}
+  Arguments(QuickJs& js, std::uint32_t address, std::uint32_t count)
+      : js_(js), address_(address), count_(count) {}
 
   Value operator[](std::uint32_t index) const;
   /// 0 for what is not a number.
@@ -34,7 +35,8 @@ class Arguments {
   Result<GuestText> text(std::uint32_t index) const;
   /// Its first bytes, on the host: more than any name or path has.
   Result<std::string> short_text(std::uint32_t index) const;
-  /// The bytes that three arguments name: an ArrayBuffer, an offset, a length. Empty when they lie outside.
+  /// The bytes that three arguments name: an ArrayBuffer, an offset, a length. Empty when they lie
+  /// outside.
   Result<std::span<std::byte>> bytes(std::uint32_t index) const;
 
  private:
@@ -51,16 +53,18 @@ struct HostEntry {
   HostFunction function;
 };
 
-std::span<const HostEntry> run_functions();    ///< output, clocks, environment, exit
-std::span<const HostEntry> value_functions();  ///< what the engine knows about values; bytes, text, digests
+std::span<const HostEntry> run_functions();  ///< output, clocks, environment, exit
+/// What the engine knows about values; bytes, text, digests
+std::span<const HostEntry> value_functions();
 std::span<const HostEntry> file_functions();
 
 /// At bake: the object with all of them.
 Result<Value> make_host_object(QuickJs& js);
 
-/// The import behind them: the name is a number, in two characters. Returns a box, or 0 when it threw.
-Result<std::uint32_t> call_host_function(JavaScriptGuest& guest, std::uint32_t name, std::uint32_t count,
-                                         std::uint32_t arguments);
+/// The import behind them: the name is a number, in two characters. Returns a box, or 0 when it
+/// threw.
+Result<std::uint32_t> call_host_function(JavaScriptGuest& guest, std::uint32_t name,
+                                         std::uint32_t count, std::uint32_t arguments);
 
 /// How the driver is told of a failure: a negative WASI number.
 inline Value status(wasi::Errno error) { return Value::number(-static_cast<double>(error)); }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// fs: by path through the sandbox's file system, by descriptor through the WASI table, so that files a program
-// left open are part of what a snapshot keeps.
+// fs: by path through the sandbox's file system, by descriptor through the WASI table, so that
+// files a program left open are part of what a snapshot keeps.
 
 #include <algorithm>
 #include <array>
@@ -38,7 +38,8 @@ constexpr std::size_t kFirstRead = std::size_t{64} << 10;
 
 wasi::FileSystem& files(JavaScriptGuest& guest) { return guest.wasi().files(); }
 
-Result<std::string> path_argument(JavaScriptGuest& guest, const Arguments& arguments, std::uint32_t index) {
+Result<std::string> path_argument(JavaScriptGuest& guest, const Arguments& arguments,
+                                  std::uint32_t index) {
   SW_TRY(const std::string text, arguments.short_text(index));
   return guest.absolute(text);
 }
@@ -55,7 +56,8 @@ bool is_file_descriptor(double number) {
 }
 
 std::uint32_t descriptor(const Arguments& arguments) {
-  return is_file_descriptor(arguments.number(0)) ? static_cast<std::uint32_t>(arguments.number(0)) : UINT32_MAX;
+  return is_file_descriptor(arguments.number(0)) ? static_cast<std::uint32_t>(arguments.number(0))
+                                                 : UINT32_MAX;
 }
 
 // --- whole files
@@ -71,12 +73,13 @@ std::size_t rest_of(JavaScriptGuest& guest, std::uint32_t fd) {
   return static_cast<std::size_t>(size - std::min(size, file->position));
 }
 
-/// Shows everything from the descriptor's position to the end. It is read into the guest's memory, so that its
-/// limit is the guest's.
+/// Shows everything from the descriptor's position to the end. It is read into the guest's memory,
+/// so that its limit is the guest's.
 Result<Value> read_rest(JavaScriptGuest& guest, std::uint32_t fd, Show show) {
   QuickJs& js = guest.js();
   // One byte more, to see the end.
-  SW_TRY(auto block, GuestBlock::allocate(js, std::min(rest_of(guest, fd) + 1, kTransferMax) + kFirstRead));
+  SW_TRY(auto block,
+         GuestBlock::allocate(js, std::min(rest_of(guest, fd) + 1, kTransferMax) + kFirstRead));
   std::size_t size = 0;
   for (;;) {
     SW_TRY(const auto got, guest.read_descriptor(fd, block.bytes().subspan(size), std::nullopt));
@@ -87,13 +90,15 @@ Result<Value> read_rest(JavaScriptGuest& guest, std::uint32_t fd, Show show) {
     if (size < block.bytes().size()) continue;
     SW_TRY(auto larger, GuestBlock::allocate(js, 2 * size));
     std::byte* at = larger.bytes().data();
-    SW_CHECK_OK(in_pieces(js.cancellation(), block.bytes(),
-                          [&](std::span<std::byte> piece) { at = std::ranges::copy(piece, at).out; }));
+    SW_CHECK_OK(in_pieces(js.cancellation(), block.bytes(), [&](std::span<std::byte> piece) {
+      at = std::ranges::copy(piece, at).out;
+    }));
     block = std::move(larger);
   }
 }
 
-wasi::ErrnoOr<std::uint32_t> open_path(JavaScriptGuest& guest, std::string_view path, std::int64_t flags) {
+wasi::ErrnoOr<std::uint32_t> open_path(JavaScriptGuest& guest, std::string_view path,
+                                       std::int64_t flags) {
   const std::int64_t access = flags & (kWriteOnly | kReadWrite);
   const wasi::OpenFlags open{.create = (flags & kCreate) != 0,
                              .directory = (flags & kDirectory) != 0,
@@ -107,7 +112,8 @@ wasi::ErrnoOr<std::uint32_t> open_path(JavaScriptGuest& guest, std::string_view 
   auto file = std::make_shared<wasi::OpenFile>();
   wasi::Rights rights = wasi::rights::kFile;
   if (access == kWriteOnly) rights &= ~wasi::Rights{wasi::rights::kFdRead};
-  if (access == 0) rights &= ~wasi::Rights{wasi::rights::kFdWrite | wasi::rights::kFdFilestatSetSize};
+  if (access == 0)
+    rights &= ~wasi::Rights{wasi::rights::kFdWrite | wasi::rights::kFdFilestatSetSize};
   const bool is_directory = node.node->type == wasi::FileType::kDirectory;
   file->base = is_directory ? wasi::Rights{wasi::rights::kDirectory} : rights;
   file->flags = (flags & kAppend) != 0 ? wasi::fdflags::kAppend : std::uint16_t{0};
@@ -128,12 +134,17 @@ Result<Value> read_path(JavaScriptGuest& guest, const Arguments& arguments, Show
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   const auto bytes = files(guest).read_file(path);
   if (bytes.ok()) return show(guest, bytes->bytes);
-  return bytes.error() == Errno::kInval ? read_device(guest, path, show) : Result<Value>(status(bytes.error()));
+  return bytes.error() == Errno::kInval ? read_device(guest, path, show)
+                                        : Result<Value>(status(bytes.error()));
 }
 
-Result<Value> text_value(JavaScriptGuest& guest, BytesView bytes) { return new_valid_string(guest.js(), bytes); }
+Result<Value> text_value(JavaScriptGuest& guest, BytesView bytes) {
+  return new_valid_string(guest.js(), bytes);
+}
 
-Result<Value> buffer_value(JavaScriptGuest& guest, BytesView bytes) { return guest.js().new_array_buffer(bytes); }
+Result<Value> buffer_value(JavaScriptGuest& guest, BytesView bytes) {
+  return guest.js().new_array_buffer(bytes);
+}
 
 Result<Value> read_all(JavaScriptGuest& guest, const Arguments& arguments) {
   return read_path(guest, arguments, buffer_value);
@@ -156,8 +167,10 @@ wasi::WriteMode write_mode(std::int64_t flags) {
   return (flags & kAppend) != 0 ? wasi::WriteMode::kAppend : wasi::WriteMode::kReplace;
 }
 
-Result<Value> write_path(JavaScriptGuest& guest, const std::string& path, BytesView bytes, std::int64_t flags) {
-  SW_TRY(const Errno written, files(guest).write_file(path, bytes, write_mode(flags), guest.js().cancellation()));
+Result<Value> write_path(JavaScriptGuest& guest, const std::string& path, BytesView bytes,
+                         std::int64_t flags) {
+  SW_TRY(const Errno written,
+         files(guest).write_file(path, bytes, write_mode(flags), guest.js().cancellation()));
   if (written != Errno::kInval) return status(written);
   const auto fd = open_path(guest, path, kWriteOnly);  // a device, such as /dev/stdout
   if (!fd.ok()) return status(fd.error());
@@ -199,13 +212,15 @@ std::optional<std::uint64_t> position(const Arguments& arguments) {
 
 Result<Value> read(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(1));
-  SW_TRY(const auto count, guest.read_descriptor(descriptor(arguments), bytes, position(arguments)));
+  SW_TRY(const auto count,
+         guest.read_descriptor(descriptor(arguments), bytes, position(arguments)));
   return count.ok() ? Value::number(static_cast<double>(*count)) : status(count.error());
 }
 
 Result<Value> write_at(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(1));
-  SW_TRY(const auto count, guest.write_descriptor(descriptor(arguments), bytes, position(arguments)));
+  SW_TRY(const auto count,
+         guest.write_descriptor(descriptor(arguments), bytes, position(arguments)));
   return count.ok() ? Value::number(static_cast<double>(*count)) : status(count.error());
 }
 
@@ -245,14 +260,15 @@ Result<Value> read_directory(JavaScriptGuest& guest, const Arguments& arguments)
   if (folder->node->type != wasi::FileType::kDirectory) return status(Errno::kNotdir);
   std::string listing;  // a digit for the type and the name, a NUL between entries
   Result<void> charged;
-  const Errno listed = folder->node->directory->for_each(0, [&](std::string_view name, const auto& entry) {
-    charged = guest.instance().charge(2 * (name.size() + 2));  // a string that grows doubles
-    if (!charged.ok()) return false;
-    if (!listing.empty()) listing += '\0';
-    listing += static_cast<char>('0' + static_cast<int>(entry.node->type));
-    listing += name;
-    return true;
-  });
+  const Errno listed =
+      folder->node->directory->for_each(0, [&](std::string_view name, const auto& entry) {
+        charged = guest.instance().charge(2 * (name.size() + 2));  // a string that grows doubles
+        if (!charged.ok()) return false;
+        if (!listing.empty()) listing += '\0';
+        listing += static_cast<char>('0' + static_cast<int>(entry.node->type));
+        listing += name;
+        return true;
+      });
   SW_CHECK_OK(charged);
   if (listed != Errno::kSuccess) return status(listed);
   return new_valid_string(guest.js(), as_bytes(listing));
@@ -309,8 +325,9 @@ Result<Value> symlink(JavaScriptGuest& guest, const Arguments& arguments) {
 
 Result<Value> resize_descriptor(JavaScriptGuest& guest, std::uint32_t fd, std::int64_t size) {
   if (size < 0) return status(Errno::kInval);
-  SW_TRY(const Errno resized, wasi::calls::fd_filestat_set_size(guest.wasi(), guest.js().memory(), fd,
-                                                                static_cast<std::uint64_t>(size)));
+  SW_TRY(const Errno resized,
+         wasi::calls::fd_filestat_set_size(guest.wasi(), guest.js().memory(), fd,
+                                           static_cast<std::uint64_t>(size)));
   return status(resized);
 }
 
@@ -334,8 +351,8 @@ std::uint64_t nanoseconds(double milliseconds) {
 
 Result<Value> set_times(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
-  return status(files(guest).set_file_times(
-      path, {.accessed = nanoseconds(arguments.number(1)), .modified = nanoseconds(arguments.number(2))}));
+  return status(files(guest).set_file_times(path, {.accessed = nanoseconds(arguments.number(1)),
+                                                   .modified = nanoseconds(arguments.number(2))}));
 }
 
 constexpr std::array kFileFunctions = {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What the engine knows about values but JavaScript cannot ask; conversions of bytes and text; digests.
+// What the engine knows about values but JavaScript cannot ask; conversions of bytes and text;
+// digests.
 
 #include <openssl/evp.h>
 
@@ -18,13 +19,15 @@ namespace sw::engine::javascript {
 namespace {
 
 Result<Value> class_id(JavaScriptGuest& guest, const Arguments& arguments) {
-  SW_TRY(const std::int32_t id, guest.instance().call(guest.js().exports().class_id, arguments[0].bits));
+  SW_TRY(const std::int32_t id,
+         guest.instance().call(guest.js().exports().class_id, arguments[0].bits));
   return Value::number(id);
 }
 
 Result<bool> answer_is_proxy(JavaScriptGuest& guest, Value value) {
   if (!value.is(Value::kObject)) return false;
-  SW_TRY(const std::int32_t answer, guest.instance().call(guest.js().exports().is_proxy, value.bits));
+  SW_TRY(const std::int32_t answer,
+         guest.instance().call(guest.js().exports().is_proxy, value.bits));
   return answer != 0;
 }
 
@@ -38,7 +41,8 @@ Result<Value> proxy_part(JavaScriptGuest& guest, Value proxy,
                          const wasm::Function<std::uint64_t(std::uint32_t, std::uint64_t)>& part) {
   SW_TRY(const bool is_a_proxy, answer_is_proxy(guest, proxy));
   if (!is_a_proxy) return Value::of(Value::kNull);
-  SW_TRY(const std::uint64_t bits, guest.instance().call(part, guest.js().anchors().context, proxy.bits));
+  SW_TRY(const std::uint64_t bits,
+         guest.instance().call(part, guest.js().anchors().context, proxy.bits));
   if (Value{bits} != Value::exception()) return Value{bits};
   SW_TRY(const Value problem, guest.js().take_exception());
   SW_CHECK_OK(guest.js().free(problem));
@@ -94,10 +98,11 @@ Result<Value> utf8_decode(JavaScriptGuest& guest, const Arguments& arguments) {
 Result<Value> utf8_valid(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(0));
   bool valid = true;
-  SW_CHECK_OK(in_pieces(guest.js().cancellation(), as_text(bytes), [&](std::string_view piece) -> Result<bool> {
-    valid = !first_invalid_utf8(piece);
-    return valid;
-  }));
+  SW_CHECK_OK(in_pieces(guest.js().cancellation(), as_text(bytes),
+                        [&](std::string_view piece) -> Result<bool> {
+                          valid = !first_invalid_utf8(piece);
+                          return valid;
+                        }));
   return Value::boolean(valid);
 }
 
@@ -115,7 +120,8 @@ Result<Value> digest(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string name, arguments.short_text(0));
   SW_TRY(const auto bytes, arguments.bytes(1));
   const EVP_MD* const algorithm = EVP_get_digestbyname(name.c_str());
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> state(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> state(EVP_MD_CTX_new(),
+                                                                      &EVP_MD_CTX_free);
   if (algorithm == nullptr || !state || EVP_DigestInit_ex(state.get(), algorithm, nullptr) != 1) {
     return Value::undefined();
   }

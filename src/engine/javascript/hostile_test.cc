@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A program replaces whatever it can reach, or puts getters and setters in the way of what the driver reads and
-// writes. The cells after that give their right answers, and nothing of the driver is seen.
+// A program replaces whatever it can reach, or puts getters and setters in the way of what the
+// driver reads and writes. The cells after that give their right answers, and nothing of the driver
+// is seen.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,7 +25,8 @@ using namespace std::chrono_literals;
 struct HostileMachine {
   std::unique_ptr<Machine> machine = Machine::create().value();
   std::shared_ptr<EmbeddedEngine> engine =
-      EmbeddedEngine::load(machine->environment(), find_language("javascript").value(), no_progress).value();
+      EmbeddedEngine::load(machine->environment(), find_language("javascript").value(), no_progress)
+          .value();
 };
 
 HostileMachine& machine() {
@@ -32,8 +34,8 @@ HostileMachine& machine() {
   return the_machine;
 }
 
-/// What the later cells use, taken before anything is replaced; and `places`: each object and key where something
-/// can be replaced.
+/// What the later cells use, taken before anything is replaced; and `places`: each object and key
+/// where something can be replaced.
 constexpr std::string_view kPrepare = R"(
 const kept = { list: [1.5, { a: "x", deep: { er: [null] } }], map: new Map([[1, { a: 1 }]]), ring: { name: "r" },
   error: new RangeError("out", { cause: new TypeError("in") }), log: console.log, fail: console.error, timeout: setTimeout,
@@ -117,10 +119,11 @@ class HostileJavaScript : public ::testing::Test {
          {"kept.list", "kept.ring", "kept.big", "kept.fn",
           "kept.log('%s %o', 'text', kept.list, kept.map, kept.set, kept.bytes, kept.when, "
           "kept.pattern, kept.settled)",
-          "kept.log(kept.error, kept.ring); kept.fail(kept.big)", "throw kept.error", "throw kept.thrown",
-          "null.x", "x = = 1", "const typed: number = 1; typed",
+          "kept.log(kept.error, kept.ring); kept.fail(kept.big)", "throw kept.error",
+          "throw kept.thrown", "null.x", "x = = 1", "const typed: number = 1; typed",
           "kept.timeout(() => kept.log('timer'), 0); kept.tick(() => kept.log('tick'))",
-          "kept.immediate(() => kept.log('immediate'))", "kept.timeout(() => { throw kept.thrown }, 0)"}) {
+          "kept.immediate(() => kept.log('immediate'))",
+          "kept.timeout(() => { throw kept.thrown }, 0)"}) {
       all.push_back(answer(code));
     }
     return all;
@@ -140,7 +143,8 @@ TEST_F(HostileJavaScript, EachFunctionReplacedInTurnIsNotAsked) {
                       const std::string place = answer(fmt::format("tools.place({})", i));
                       if (place == "'refused'") continue;
                       EXPECT_EQ(answers(), expected) << "place " << i;
-                      EXPECT_EQ(answer(fmt::format("tools.putBack({})", i)), "'unseen'") << "place " << i;
+                      EXPECT_EQ(answer(fmt::format("tools.putBack({})", i)), "'unseen'")
+                          << "place " << i;
                       ASSERT_FALSE(HasFailure());
                     }
                   })
@@ -152,7 +156,8 @@ std::set<std::string> names_in_the_driver() {
   std::set<std::string> names;
   const std::regex pattern(R"(\.([A-Za-z_]\w*)|[{,]\s*([A-Za-z_]\w*)\s*[:,}])");
   for (const DriverFile& file : machine().engine->manifest().drivers) {
-    for (std::sregex_iterator at(file.content.begin(), file.content.end(), pattern), end; at != end; ++at) {
+    for (std::sregex_iterator at(file.content.begin(), file.content.end(), pattern), end; at != end;
+         ++at) {
       names.insert((*at)[1].matched ? (*at)[1] : (*at)[2]);
     }
   }
@@ -166,11 +171,14 @@ TEST_F(HostileJavaScript, GettersAndSettersForEachNameOfTheDriverSeeNothingOfIt)
                     const std::vector<std::string> expected = answers();
                     std::set<std::string> names = names_in_the_driver();
                     EXPECT_GT(names.size(), 500U);
-                    // The engine itself reads `then` of what settles a promise, and writes `value` where it leaves
-                    // a cell's value. Numbers and texts are asked for `toJSON` as they are.
-                    for (const char* name : {"then", "value", "toJSON", "__proto__"}) names.erase(name);
+                    // The engine itself reads `then` of what settles a promise, and writes `value`
+                    // where it leaves a cell's value. Numbers and texts are asked for `toJSON` as
+                    // they are.
+                    for (const char* name : {"then", "value", "toJSON", "__proto__"})
+                      names.erase(name);
                     std::string watch;
-                    for (const std::string& name : names) watch += fmt::format("tools.watch('{}');", name);
+                    for (const std::string& name : names)
+                      watch += fmt::format("tools.watch('{}');", name);
                     for (int i = -1; i < 40; ++i) watch += fmt::format("tools.watch('{}');", i);
                     watch +=
                         "tools.watch('NaN'); tools.watch('undefined'); tools.watch(''); "

@@ -13,14 +13,14 @@ namespace sw::engine::javascript {
 
 namespace {
 
-// A pending job: links to the next and the one before, the context, the function, the number of its arguments, the
-// arguments.
+// A pending job: links to the next and the one before, the context, the function, the number of its
+// arguments, the arguments.
 constexpr std::uint32_t kJobContextAt = 8;
 constexpr std::uint32_t kJobCountAt = 16;
 constexpr std::uint32_t kJobArgumentsAt = 24;
 constexpr std::uint32_t kJobArgumentsMax = 16;  // none has more than six
-// Of a reaction to a promise: two functions that settle the promise it is for, the handler, whether it was
-// rejected, with what.
+// Of a reaction to a promise: two functions that settle the promise it is for, the handler, whether
+// it was rejected, with what.
 constexpr std::uint32_t kReactionArguments = 5;
 constexpr std::uint32_t kReactionIsRejected = 3;
 
@@ -32,7 +32,8 @@ constexpr std::uint32_t kContextBytes = 1024;
 constexpr std::uint32_t kRuntimeBytes = 1024;
 constexpr std::uint32_t kFunctionBytes = 64;
 
-// What ends the code of a cell: put with its atom, return; and with the longest of what comes before.
+// What ends the code of a cell: put with its atom, return; and with the longest of what comes
+// before.
 constexpr std::uint32_t kPutAndReturnBytes = 6;
 constexpr std::uint32_t kValueBytesMax = kPutAndReturnBytes + 5;
 
@@ -55,7 +56,8 @@ Result<void> run_quietly(QuickJs& js, std::string_view code) {
 
 /// The object after the global object in the context is the one that holds a `let`.
 Result<Value> find_global_variables(QuickJs& js) {
-  SW_TRY(const std::uint64_t global, js.instance().call(js.exports().global_object, js.anchors().context));
+  SW_TRY(const std::uint64_t global,
+         js.instance().call(js.exports().global_object, js.anchors().context));
   SW_CHECK_OK(run_quietly(js, "let probedLexical = 7"));
   SW_TRY(const std::uint32_t atom, js.new_atom("probedLexical"));
   for (std::uint32_t at = 0; at < kContextBytes; at += 8) {
@@ -65,7 +67,8 @@ Result<Value> find_global_variables(QuickJs& js) {
     SW_TRY(const Value value, js.get(candidate, atom));
     if (value != Value::of(Value::kInt, 7)) continue;
     SW_TRY(const std::int32_t deleted,
-           js.instance().call(js.exports().delete_property, js.anchors().context, candidate.bits, atom, 0));
+           js.instance().call(js.exports().delete_property, js.anchors().context, candidate.bits,
+                              atom, 0));
     SW_CHECK_OK(js.free(Value{global}));
     if (deleted != 1) return not_found("how to delete a declaration");
     return candidate;
@@ -99,8 +102,8 @@ bool is_reaction(const QuickJs& js, std::uint32_t job) {
          Value{is_rejected} == Value::boolean(false);
 }
 
-/// The list that the interpreter asks when it is asked whether a job is pending: while one waits, making each list
-/// of one element look empty for a moment shows which.
+/// The list that the interpreter asks when it is asked whether a job is pending: while one waits,
+/// making each list of one element look empty for a moment shows which.
 Result<std::uint32_t> find_job_list(QuickJs& js) {
   SW_CHECK_OK(run_quietly(js, "void Promise.resolve().then(() => 1)"));
   std::optional<std::uint32_t> found;
@@ -134,7 +137,8 @@ struct CodeLayout {
 Result<CodeLayout> find_code_layout(QuickJs& js) {
   SW_TRY(const std::uint32_t first, js.new_atom("probedOne"));
   SW_TRY(const std::uint32_t second, js.new_atom("probedTwo"));
-  SW_TRY(const Value code, js.evaluate("let probedOne; var probedTwo;", "<probe>", kAsyncFlag | kCompileOnlyFlag));
+  SW_TRY(const Value code,
+         js.evaluate("let probedOne; var probedTwo;", "<probe>", kAsyncFlag | kCompileOnlyFlag));
   if (!code.is(Value::kBytecode)) return not_found("its compiled code");
   const Owned owned(js, code);
   for (std::uint32_t at = 0; at < kFunctionBytes; at += 4) {
@@ -142,7 +146,8 @@ Result<CodeLayout> find_code_layout(QuickJs& js) {
     const auto next = start + kDeclareBytes;
     if (start == 0 || !js.memory().range(start, 2 * kDeclareBytes)) continue;
     if (word<std::uint8_t>(js, start) == word<std::uint8_t>(js, next) &&
-        word<std::uint32_t>(js, start + 1) == first && word<std::uint32_t>(js, next + 1) == second &&
+        word<std::uint32_t>(js, start + 1) == first &&
+        word<std::uint32_t>(js, next + 1) == second &&
         word<std::uint8_t>(js, start + kDeclareFlagsAt) == kLexicalFlag &&
         word<std::uint8_t>(js, next + kDeclareFlagsAt) == 0) {
       return CodeLayout{at, word<std::uint8_t>(js, start)};
@@ -152,8 +157,8 @@ Result<CodeLayout> find_code_layout(QuickJs& js) {
 }
 
 /// Compiles `code`, and says where it gives an object the property `atom`.
-Result<std::pair<Owned, std::uint32_t>> compile_property(QuickJs& js, std::string_view code, std::uint32_t offset,
-                                                         std::uint32_t atom) {
+Result<std::pair<Owned, std::uint32_t>> compile_property(QuickJs& js, std::string_view code,
+                                                         std::uint32_t offset, std::uint32_t atom) {
   SW_TRY(const Value compiled, js.evaluate(code, "<probe>", kAsyncFlag | kCompileOnlyFlag));
   if (!compiled.is(Value::kBytecode)) return not_found("its compiled code");
   Owned owned(js, compiled);
@@ -186,16 +191,18 @@ Result<void> Internals::find_object_opcodes(QuickJs& js) {
   SW_TRY(const auto plain, compile_property(js, "({ probedOne: 1 })", code_offset_, atom));
   define_opcode_ = word<std::uint8_t>(js, plain.second);
   object_opcode_ = word<std::uint8_t>(js, plain.second - 2);
-  SW_TRY(const auto bare, compile_property(js, "({ __proto__: null, probedOne: 1 })", code_offset_, atom));
+  SW_TRY(const auto bare,
+         compile_property(js, "({ __proto__: null, probedOne: 1 })", code_offset_, atom));
   null_object_kind_ = word<std::uint8_t>(js, bare.second - 2);
   null_object_opcode_ = word<std::uint8_t>(js, bare.second - 3);
   return {};
 }
 
 Result<void> Internals::check_guard(QuickJs& js) const {
-  SW_CHECK_OK(run_quietly(js,
-                          "for (const key of ['value', 'then']) Object.defineProperty(Object.prototype, key, "
-                          "{ __proto__: null, get() { throw 1 }, set() { throw 1 }, configurable: true })"));
+  SW_CHECK_OK(run_quietly(
+      js,
+      "for (const key of ['value', 'then']) Object.defineProperty(Object.prototype, key, "
+      "{ __proto__: null, get() { throw 1 }, set() { throw 1 }, configurable: true })"));
   SW_TRY(const Value code, js.evaluate("7", "<probe>", kAsyncFlag | kCompileOnlyFlag));
   SW_CHECK_OK(guard_value(js, code));
   SW_TRY(const Value made, js.run(code));
@@ -239,8 +246,8 @@ Result<Internals> Internals::from_facts(const BakeFacts& facts) {
 }
 
 Result<void> Internals::guard_value(QuickJs& js, Value code) const {
-  // The last instructions: make an object, duplicate it, get a variable (of one to three bytes), put it into
-  // the object as its value, return. Code that cannot reach its end has none.
+  // The last instructions: make an object, duplicate it, get a variable (of one to three bytes),
+  // put it into the object as its value, return. Code that cannot reach its end has none.
   const auto start = word<std::uint32_t>(js, code.payload() + code_offset_);
   const auto size = word<std::uint32_t>(js, code.payload() + code_offset_ + 4);
   if (size < kValueBytesMax) return {};
@@ -248,11 +255,12 @@ Result<void> Internals::guard_value(QuickJs& js, Value code) const {
   if (word<std::uint32_t>(js, put + 1) != value_atom_) return {};
   for (std::uint32_t object = put - 3; object >= put - 5; --object) {
     if (word<std::uint8_t>(js, object) != object_opcode_) continue;
-    // The other way to make an object takes the place of the duplication, too, which is not needed: to define a
-    // property leaves the object where it is.
-    const bool stored = js.memory().store(object, static_cast<std::uint8_t>(null_object_opcode_)) &&
-                        js.memory().store(object + 1, static_cast<std::uint8_t>(null_object_kind_)) &&
-                        js.memory().store(put, static_cast<std::uint8_t>(define_opcode_));
+    // The other way to make an object takes the place of the duplication, too, which is not needed:
+    // to define a property leaves the object where it is.
+    const bool stored =
+        js.memory().store(object, static_cast<std::uint8_t>(null_object_opcode_)) &&
+        js.memory().store(object + 1, static_cast<std::uint8_t>(null_object_kind_)) &&
+        js.memory().store(put, static_cast<std::uint8_t>(define_opcode_));
     if (!stored) return Error{ErrorCode::kCorrupt, "compiled code lies outside the memory", 0};
     return {};
   }
@@ -270,19 +278,22 @@ Result<void> Internals::reseed(QuickJs& js) const {
 }
 
 Result<void> Internals::set_aside_jobs(QuickJs& js, std::uint32_t list) const {
-  const auto store = [&](std::uint32_t address, std::uint32_t value) { return js.memory().store(address, value); };
+  const auto store = [&](std::uint32_t address, std::uint32_t value) {
+    return js.memory().store(address, value);
+  };
   const auto first = word<std::uint32_t>(js, job_list_);
   if (first == job_list_) return {};
   const auto last = word<std::uint32_t>(js, job_list_ + 4);
   // The list set aside ends with 0 and has links in one direction only.
-  if (!store(last, word<std::uint32_t>(js, list)) || !store(list, first) || !store(job_list_, job_list_) ||
-      !store(job_list_ + 4, job_list_)) {
+  if (!store(last, word<std::uint32_t>(js, list)) || !store(list, first) ||
+      !store(job_list_, job_list_) || !store(job_list_ + 4, job_list_)) {
     return Error{ErrorCode::kCorrupt, "the list of jobs lies outside the memory", 0};
   }
   return {};
 }
 
-Result<void> Internals::free_jobs(QuickJs& js, std::uint32_t list, const std::function<bool()>& must_stop) const {
+Result<void> Internals::free_jobs(QuickJs& js, std::uint32_t list,
+                                  const std::function<bool()>& must_stop) const {
   for (int count = 1;; ++count) {
     const auto job = word<std::uint32_t>(js, list);
     if (job == 0 || (count % kJobsPerLook == 0 && must_stop())) return {};

@@ -7,13 +7,15 @@
 //
 //   - a `let`, `const` or `class` of an earlier cell may be declared again;
 //   - the random generator behind Math.random starts anew after a restore;
-//   - a cell's value comes in an object that no getter, setter or `then` of Object.prototype gets to see;
+//   - a cell's value comes in an object that no getter, setter or `then` of Object.prototype gets
+//   to see;
 //   - errors of the engine in the driver's realm lead back to the user's;
-//   - promise jobs that are left when a cell was stopped are set aside, or they would run in the next one.
+//   - promise jobs that are left when a cell was stopped are set aside, or they would run in the
+//   next one.
 //
-// Where these structures lie is not written down here but found out at bake, by watching what a known piece of
-// code changes; each find is checked against a second fact, so another build of QuickJS fails the bake instead of
-// being misread.
+// Where these structures lie is not written down here but found out at bake, by watching what a
+// known piece of code changes; each find is checked against a second fact, so another build of
+// QuickJS fails the bake instead of being misread.
 
 #include <cstdint>
 #include <functional>
@@ -52,7 +54,8 @@ class Internals {
   /// Moves the pending jobs to the list at `list`, in no time whatever their number.
   Result<void> set_aside_jobs(QuickJs& js, std::uint32_t list) const;
   /// Frees jobs of that list until it is empty or `must_stop` says so.
-  Result<void> free_jobs(QuickJs& js, std::uint32_t list, const std::function<bool()>& must_stop) const;
+  Result<void> free_jobs(QuickJs& js, std::uint32_t list,
+                         const std::function<bool()>& must_stop) const;
 
  private:
   friend class Declarations;
@@ -70,11 +73,13 @@ class Internals {
   std::uint32_t null_object_opcode_ = 0;  ///< without a prototype
   std::uint32_t null_object_kind_ = 0;    ///< the byte after it
   std::uint32_t define_opcode_ = 0;       ///< runs no setter, and leaves the object on the stack
-  std::uint32_t declare_opcode_ = 0;      ///< "check that this name can be declared"; a program begins with these
+  std::uint32_t declare_opcode_ =
+      0;  ///< "check that this name can be declared"; a program begins with these
 };
 
-/// What the engine itself throws in the context `realm`, past every `catch`, gets the prototype of the current
-/// context's: as the reason of a promise it may reach programs, to which its own would open the realm. At bake.
+/// What the engine itself throws in the context `realm`, past every `catch`, gets the prototype of
+/// the current context's: as the reason of a promise it may reach programs, to which its own would
+/// open the realm. At bake.
 Result<void> share_internal_error(QuickJs& js, std::uint32_t realm);
 
 }  // namespace sw::engine::javascript

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What needs the host's side: values at the border, time zones, stops, what is fresh in each interpreter. The
-// language itself is tested by tests/cases/javascript.
+// What needs the host's side: values at the border, time zones, stops, what is fresh in each
+// interpreter. The language itself is tested by tests/cases/javascript.
 
 #include "engine/javascript/javascript.h"
 
@@ -31,8 +31,9 @@ using namespace std::chrono_literals;
 
 TEST(JavaScriptValue, NumbersKeepTheirValue) {
   const double infinity = std::numeric_limits<double>::infinity();
-  for (const double number : {0.0, 1.0, -1.0, 0.5, -2.5, 2147483647.0, 2147483648.0, -2147483648.0, -2147483649.0,
-                              9007199254740991.0, 1e300, -1e-300, 5e-324, infinity, -infinity}) {
+  for (const double number :
+       {0.0, 1.0, -1.0, 0.5, -2.5, 2147483647.0, 2147483648.0, -2147483648.0, -2147483649.0,
+        9007199254740991.0, 1e300, -1e-300, 5e-324, infinity, -infinity}) {
     EXPECT_EQ(Value::number(number).as_number(), number);
     EXPECT_TRUE(Value::number(number).is_number()) << number;
   }
@@ -104,8 +105,9 @@ TEST(JavaScriptTimeZone, NamesOfTheDatabase) {
 }
 
 TEST(JavaScriptTimeZone, AnythingElseIsRefused) {
-  for (const char* zone : {"Nowhere/Atall", "../../etc/passwd", "/etc/passwd", "Europe", "ABC", "UTC+", "UTC+3x",
-                           "UTC+999", "EST5EDT,M13.1.0,M11.1.0", "EST5EDT,J60,J300", "<+03", "Europe/Berlin\n"}) {
+  for (const char* zone :
+       {"Nowhere/Atall", "../../etc/passwd", "/etc/passwd", "Europe", "ABC", "UTC+", "UTC+3x",
+        "UTC+999", "EST5EDT,M13.1.0,M11.1.0", "EST5EDT,J60,J300", "<+03", "Europe/Berlin\n"}) {
     EXPECT_FALSE(TimeZone::parse(zone).has_value()) << zone;
   }
 }
@@ -115,7 +117,8 @@ TEST(JavaScriptTimeZone, AnythingElseIsRefused) {
 struct JavaScriptMachine {
   std::unique_ptr<Machine> machine = Machine::create().value();
   std::shared_ptr<EmbeddedEngine> engine =
-      EmbeddedEngine::load(machine->environment(), find_language("javascript").value(), no_progress).value();
+      EmbeddedEngine::load(machine->environment(), find_language("javascript").value(), no_progress)
+          .value();
 };
 
 JavaScriptMachine& machine() {
@@ -142,15 +145,16 @@ class JavaScriptSession : public ::testing::Test {
     ASSERT_TRUE(machine().engine->on_guest_thread(body).ok());
   }
   static std::unique_ptr<Session> start() { return machine().engine->start_session().value(); }
-  static Outcome run(Session& session, std::string code, const RunLimits& limits = {.wall_max = 600s}) {
+  static Outcome run(Session& session, std::string code,
+                     const RunLimits& limits = {.wall_max = 600s}) {
     RunRequest request;
     request.code = std::move(code);
     request.limits = limits;
     wasi::BufferSink sink;
     return session.execute(request, sink).value();
   }
-  /// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get somewhere
-  /// before it is stopped is given CPU time.
+  /// A busy machine may leave a cell no time at all for longer than a short limit. So what has to
+  /// get somewhere before it is stopped is given CPU time.
   static RunLimits cpu_time(std::chrono::nanoseconds cpu_max) {
     return {.wall_max = 600s, .cpu_max = cpu_max, .grace = 30s};
   }
@@ -179,8 +183,8 @@ TEST_F(JavaScriptSession, RandomNumbersDifferInEachInterpreterAndRun) {
 TEST_F(JavaScriptSession, RandomNumbersAreSpreadEvenly) {
   on_guest_thread([] {
     const auto session = start();
-    const double mean =
-        std::stod(value(*session, "let sum = 0; for (let i = 0; i < 1e5; i++) sum += Math.random(); sum / 1e5"));
+    const double mean = std::stod(value(
+        *session, "let sum = 0; for (let i = 0; i < 1e5; i++) sum += Math.random(); sum / 1e5"));
     EXPECT_NEAR(mean, 0.5, 0.02);
   });
 }
@@ -190,8 +194,10 @@ TEST_F(JavaScriptSession, AResetLeavesNothingBehind) {
     const auto session = start();
     const std::size_t at_rest = session->guest().instance().memory().size();
     for (int i = 0; i < 50; ++i) {
-      EXPECT_EQ(value(*session, "globalThis.x = new Uint8Array(20e6).fill(1); setTimeout(() => {}, 1); x.length"),
-                "20000000");
+      EXPECT_EQ(
+          value(*session,
+                "globalThis.x = new Uint8Array(20e6).fill(1); setTimeout(() => {}, 1); x.length"),
+          "20000000");
       const auto verdict = session->reset().verdict;
       ASSERT_TRUE(verdict == wasm::KeepVerdict::kKept || verdict == wasm::KeepVerdict::kMemoryGrew);
       if (verdict != wasm::KeepVerdict::kKept) break;
@@ -228,7 +234,8 @@ TEST_F(JavaScriptSession, CancellingEndsASleepAndKeepsTheState) {
     std::stop_source stop;
     ReactingSink sink([&](std::string_view) { stop.request_stop(); });
     RunRequest request;
-    request.code = "var kept = 6; console.log(1); await new Promise((done) => setTimeout(done, 3.6e6))";
+    request.code =
+        "var kept = 6; console.log(1); await new Promise((done) => setTimeout(done, 3.6e6))";
     request.cancel = stop.get_token();
     request.limits.wall_max = 0s;
     const Outcome outcome = session->execute(request, sink).value();
@@ -240,13 +247,15 @@ TEST_F(JavaScriptSession, CancellingEndsASleepAndKeepsTheState) {
 TEST_F(JavaScriptSession, WhatAStoppedCellLeftPendingNeverRuns) {
   on_guest_thread([] {
     const auto session = start();
-    const Outcome outcome =
-        run(*session,
-            "var late = []; setTimeout(() => late.push('timer'), 1); setImmediate(() => late.push('immediate'));"
-            "Promise.resolve().then(() => late.push('job')); process.nextTick(() => late.push('tick')); for (;;);",
-            cpu_time(50ms));
+    const Outcome outcome = run(*session,
+                                "var late = []; setTimeout(() => late.push('timer'), 1); "
+                                "setImmediate(() => late.push('immediate'));"
+                                "Promise.resolve().then(() => late.push('job')); "
+                                "process.nextTick(() => late.push('tick')); for (;;);",
+                                cpu_time(50ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
-    EXPECT_EQ(value(*session, "await new Promise((done) => setTimeout(done, 20)); late.length"), "0");
+    EXPECT_EQ(value(*session, "await new Promise((done) => setTimeout(done, 20)); late.length"),
+              "0");
   });
 }
 
@@ -254,8 +263,9 @@ TEST_F(JavaScriptSession, ASessionSurvivesManyStops) {
   on_guest_thread([] {
     const auto session = start();
     run(*session, "var n = 0; function spin() { n++; for (;;); }");
-    for (const char* code : {"spin()", "await null; spin()", "setTimeout(spin, 0)", "Promise.resolve().then(spin)",
-                             "[1].map(spin)", "({ toJSON: spin })", "process.nextTick(spin)"}) {
+    for (const char* code :
+         {"spin()", "await null; spin()", "setTimeout(spin, 0)", "Promise.resolve().then(spin)",
+          "[1].map(spin)", "({ toJSON: spin })", "process.nextTick(spin)"}) {
       EXPECT_EQ(run(*session, code, cpu_time(30ms)).ending, Ending::kTimeLimit) << code;
     }
     const RunLimits short_time{.wall_max = 30ms, .grace = 30s};
@@ -271,7 +281,8 @@ TEST_F(JavaScriptSession, TheDeadlineIsKeptToTheMomentByLoopsAndSleeps) {
       const Outcome outcome = run(*session, code, {.wall_max = 100ms});
       EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
       EXPECT_GE(outcome.usage.wall, 100ms);
-      EXPECT_LT(outcome.usage.wall, 30s);  // the benchmark measures how closely; a busy machine must not fail here
+      // the benchmark measures how closely; a busy machine must not fail here
+      EXPECT_LT(outcome.usage.wall, 30s);
     }
   });
 }
@@ -295,14 +306,16 @@ TEST_F(JavaScriptSession, CellsLeakNothing) {
             "() => 1",
             "setTimeout(() => {}, 0); process.nextTick(() => {}); 0",
             "process.exit(1)",
-            "console.log({ a: [1], m: new Map([[1, new Set([2])]]), e: new Error('e'), p: new Proxy({}, {}) }); 0",
+            "console.log({ a: [1], m: new Map([[1, new Set([2])]]), e: new Error('e'), p: new "
+            "Proxy({}, {}) }); 0",
             "fs.writeFileSync('f', 'x'); fs.readFileSync('f'); fs.statSync('f').size",
             "let t = (() => { throw 1 })()",
             "new URL('http://a/b?c').searchParams.get('c')",
             "await crypto.subtle.digest('SHA-256', new Uint8Array(9)); 0",
             "new TextDecoder().decode(new TextEncoder().encode('é'))",
             "try { fs.readFileSync('no') } catch (e) { e.code }",
-            "const p = Promise.reject(1); p.catch(() => {}); await null; structuredClone({ a: [new Date()] })"}) {
+            "const p = Promise.reject(1); p.catch(() => {}); await null; structuredClone({ a: [new "
+            "Date()] })"}) {
         run(*session, code);
       }
     };
@@ -324,7 +337,8 @@ TEST_F(JavaScriptSession, ErrorsOfAFileNameItsLines) {
     const Outcome outcome = session->execute(request, sink).value();
     ASSERT_TRUE(outcome.error.has_value());
     EXPECT_EQ(outcome.error->line_number, 3);
-    EXPECT_THAT(outcome.error->traceback, ::testing::Contains(::testing::HasSubstr("(my script.js:3:")));
+    EXPECT_THAT(outcome.error->traceback,
+                ::testing::Contains(::testing::HasSubstr("(my script.js:3:")));
   });
 }
 

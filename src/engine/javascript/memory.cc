@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A program may keep all of the memory in its variables. Then the next cell, which may be there to free it, could
-// not even be compiled. So a little of the run's memory is refused to programs, and lent to a cell that has no
-// room to begin, and to the driver when it describes the error.
+// A program may keep all of the memory in its variables. Then the next cell, which may be there to
+// free it, could not even be compiled. So a little of the run's memory is refused to programs, and
+// lent to a cell that has no room to begin, and to the driver when it describes the error.
 
 #include <algorithm>
 
@@ -20,7 +20,8 @@ constexpr std::uint64_t kReserveShare = 16;
 constexpr std::uint64_t kRoomBytes = std::uint64_t{64} << 10;
 // Little, since a cell may keep what it was lent, and the reserve must last for many cells.
 constexpr std::uint64_t kLoanBytes = 2 * kRoomBytes;
-// With less than this, and what was lent is part of it, the next cell will hardly do anything but free some.
+// With less than this, and what was lent is part of it, the next cell will hardly do anything but
+// free some.
 constexpr std::uint64_t kFullBytes = 4 * kLoanBytes;
 
 }  // namespace
@@ -32,7 +33,8 @@ void JavaScriptGuest::keep_reserve() {
 
 void JavaScriptGuest::lend_reserve() {
   const std::uint64_t now = std::max<std::uint64_t>(memory().size(), instance().memory_bytes_max());
-  instance().set_memory_bytes_max(std::min(memory_max_, std::max(now, memory().size() + kLoanBytes)));
+  instance().set_memory_bytes_max(
+      std::min(memory_max_, std::max(now, memory().size() + kLoanBytes)));
 }
 
 Result<bool> JavaScriptGuest::has_room(std::uint64_t bytes) {
@@ -49,11 +51,13 @@ Result<bool> JavaScriptGuest::is_full() {
 }
 
 Result<void> JavaScriptGuest::make_room() {
-  // As long as the memory may grow nothing is asked of the guest: what that writes would have to be put back.
+  // As long as the memory may grow nothing is asked of the guest: what that writes would have to be
+  // put back.
   if (memory().size() + kRoomBytes <= instance().memory_bytes_max()) return {};
   SW_TRY(bool has, has_room(kRoomBytes));
   if (has) return {};
-  // What is only held in circles is freed by a collection; it does not come because memory runs out.
+  // What is only held in circles is freed by a collection; it does not come because memory runs
+  // out.
   SW_CHECK_OK(instance().call(js_.exports().run_gc));
   SW_TRY(has, has_room(kRoomBytes));
   if (!has) lend_reserve();

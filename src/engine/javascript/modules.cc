@@ -35,12 +35,14 @@ std::string guest_string(const JavaScriptGuest& guest, std::uint32_t address) {
 
 std::string_view without_mark(std::string_view name) {
   const std::size_t at = name.rfind(kMark);
-  return at != std::string_view::npos && name.size() - at == kMark.size() + kMarkDigits ? name.substr(0, at)
-                                                                                        : name;
+  return at != std::string_view::npos && name.size() - at == kMark.size() + kMarkDigits
+             ? name.substr(0, at)
+             : name;
 }
 
 /// 0, with the exception thrown that says why `specifier` cannot be imported.
-Result<std::uint32_t> refuse(JavaScriptGuest& guest, std::string_view specifier, std::string_view why) {
+Result<std::uint32_t> refuse(JavaScriptGuest& guest, std::string_view specifier,
+                             std::string_view why) {
   SW_CHECK_OK(guest.throw_module_error(fmt::format("Cannot find module '{}': {}", specifier, why)));
   return std::uint32_t{0};
 }
@@ -60,7 +62,8 @@ Result<std::string> mark_of(const QuickJs& js, BytesView content) {
 Result<std::uint32_t> normalize_library_module(JavaScriptGuest& guest, std::string_view base,
                                                std::string_view specifier) {
   const bool is_relative = specifier.starts_with('.');
-  const std::string path = wasi::FileSystem::normalize(is_relative ? folder_of(base) : kLibraryFolder, specifier);
+  const std::string path =
+      wasi::FileSystem::normalize(is_relative ? folder_of(base) : kLibraryFolder, specifier);
   for (const std::string_view ending : {"", ".js", "/index.js"}) {
     const std::string file = fmt::format("{}{}", path, ending);
     if (guest.wasi().files().read_file(file).ok()) return guest.js().place(file);
@@ -68,8 +71,8 @@ Result<std::uint32_t> normalize_library_module(JavaScriptGuest& guest, std::stri
   return refuse(guest, specifier, "it is in none of the libraries");
 }
 
-/// The names a file may have that a program calls `path`: as TypeScript's own tools do, the file that "./a.js" was
-/// made from is "./a.ts", and endings are left out.
+/// The names a file may have that a program calls `path`: as TypeScript's own tools do, the file
+/// that "./a.js" was made from is "./a.ts", and endings are left out.
 std::vector<std::string> names_of(const std::string& path) {
   std::vector<std::string> names = {path};
   if (path.ends_with("js")) {
@@ -87,7 +90,8 @@ std::string file_url(std::string_view path) {
   constexpr std::string_view kPlain = "/-._~!$&'()*+,;=:@";
   std::string url = "file://";
   for (const char c : path) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || kPlain.find(c) != std::string_view::npos) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+        kPlain.find(c) != std::string_view::npos) {
       url += c;
     } else {
       url += fmt::format("%{:02X}", static_cast<unsigned char>(c));
@@ -96,8 +100,8 @@ std::string file_url(std::string_view path) {
   return url;
 }
 
-/// `import.meta` is an empty object of the engine: modules that use it begin by filling it, on the line of their
-/// first.
+/// `import.meta` is an empty object of the engine: modules that use it begin by filling it, on the
+/// line of their first.
 std::string with_meta(std::string_view path, std::string source) {
   if (source.find("import.meta") == std::string::npos) return source;
   const std::string fill =
@@ -105,29 +109,35 @@ std::string with_meta(std::string_view path, std::string source) {
                   boost::json::serialize(boost::json::string(file_url(path))),
                   boost::json::serialize(boost::json::string(path)),
                   boost::json::serialize(boost::json::string(folder_of(path))));
-  const std::size_t line_end = source.starts_with("#!") ? std::min(source.find('\n'), source.size() - 1) + 1 : 0;
+  const std::size_t line_end =
+      source.starts_with("#!") ? std::min(source.find('\n'), source.size() - 1) + 1 : 0;
   source.insert(line_end, fill);
   return source;
 }
 
 }  // namespace
 
-Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t base, std::uint32_t name) {
+Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t base,
+                                       std::uint32_t name) {
   const std::string specifier = guest_string(guest, name);
-  if (guest.is_loading_realm()) return normalize_library_module(guest, guest_string(guest, base), specifier);
-  const std::string_view bare =
-      specifier.starts_with(kBuiltin) ? std::string_view(specifier).substr(kBuiltin.size()) : specifier;
+  if (guest.is_loading_realm())
+    return normalize_library_module(guest, guest_string(guest, base), specifier);
+  const std::string_view bare = specifier.starts_with(kBuiltin)
+                                    ? std::string_view(specifier).substr(kBuiltin.size())
+                                    : specifier;
   SW_TRY(const bool is_builtin, guest.is_builtin_module(bare));
   if (is_builtin) return guest.js().place(fmt::format("{}{}", kBuiltin, bare));
   std::string_view wanted = specifier;
   if (wanted.starts_with("file://")) wanted.remove_prefix(7);
   if (!wanted.starts_with('/') && !wanted.starts_with("./") && !wanted.starts_with("../")) {
-    return refuse(guest, specifier, "there is no such built-in module, and files begin with '/', './' or '../'");
+    return refuse(guest, specifier,
+                  "there is no such built-in module, and files begin with '/', './' or '../'");
   }
   // A cell lies nowhere; its imports start from the working directory.
   const std::string importer = guest_string(guest, base);
   const std::string_view file = without_mark(importer);
-  const std::string_view folder = file.starts_with('/') ? folder_of(file) : std::string_view(guest.cwd());
+  const std::string_view folder =
+      file.starts_with('/') ? folder_of(file) : std::string_view(guest.cwd());
   const std::string path = wasi::FileSystem::normalize(folder, wanted);
   for (const std::string& candidate : names_of(path)) {
     const auto content = guest.wasi().files().read_file(candidate);
@@ -139,7 +149,8 @@ Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t bas
   return refuse(guest, specifier, wasi::errno_text(content.error()));
 }
 
-Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, std::uint32_t length) {
+Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name,
+                                  std::uint32_t length) {
   const std::string module = guest_string(guest, name);
   std::string source;
   if (module.starts_with(kBuiltin)) {
@@ -150,7 +161,8 @@ Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, st
     if (!content.ok()) return refuse(guest, path, wasi::errno_text(content.error()));
     SW_TRY(source, valid_text(guest.js(), content->bytes));
     if (path.ends_with(".json")) {
-      SW_TRY(const bool valid, guest.is_json(source));  // it becomes source text, so it must be nothing but JSON
+      // it becomes source text, so it must be nothing but JSON
+      SW_TRY(const bool valid, guest.is_json(source));
       if (!valid) return std::uint32_t{0};
       if (source.starts_with("\xEF\xBB\xBF")) source.erase(0, 3);
       source.insert(0, "export default ");
@@ -162,7 +174,8 @@ Result<std::uint32_t> load_module(JavaScriptGuest& guest, std::uint32_t name, st
     } else if (is_typescript_file(path)) {
       SW_TRY(Stripped stripped, guest.strip_types(source, true));
       if (stripped.kind != Stripped::Kind::kJavaScript) {
-        SW_CHECK_OK(guest.throw_module_error(fmt::format("{}:{}: {}", path, stripped.line, stripped.text)));
+        SW_CHECK_OK(
+            guest.throw_module_error(fmt::format("{}:{}: {}", path, stripped.line, stripped.text)));
         return std::uint32_t{0};
       }
       source = with_meta(path, std::move(stripped.text));

@@ -15,7 +15,9 @@ namespace {
 Error out_of_memory() {
   return Error{ErrorCode::kLimitExceeded, "the guest has no memory left for the host's data", 0};
 }
-Error bad_address() { return Error{ErrorCode::kCorrupt, "the guest gave an address outside its memory", 0}; }
+Error bad_address() {
+  return Error{ErrorCode::kCorrupt, "the guest gave an address outside its memory", 0};
+}
 
 }  // namespace
 
@@ -95,7 +97,9 @@ Result<std::uint32_t> QuickJs::allocate(std::size_t bytes) {
   return instance_->call(exports_.allocate, static_cast<std::uint32_t>(bytes));
 }
 
-Result<void> QuickJs::deallocate(std::uint32_t address) { return instance_->call(exports_.deallocate, address); }
+Result<void> QuickJs::deallocate(std::uint32_t address) {
+  return instance_->call(exports_.deallocate, address);
+}
 
 Result<std::uint32_t> QuickJs::place(std::string_view bytes) {
   SW_TRY(const std::uint32_t address, allocate(bytes.size() + 1));
@@ -103,8 +107,9 @@ Result<std::uint32_t> QuickJs::place(std::string_view bytes) {
   const auto to = memory().range(address, bytes.size() + 1);
   if (!to) return bad_address();
   std::byte* at = to->data();
-  SW_CHECK_OK(in_pieces(cancellation(), as_bytes(bytes),
-                        [&](std::span<const std::byte> piece) { at = std::ranges::copy(piece, at).out; }));
+  SW_CHECK_OK(in_pieces(cancellation(), as_bytes(bytes), [&](std::span<const std::byte> piece) {
+    at = std::ranges::copy(piece, at).out;
+  }));
   to->back() = std::byte{0};
   return address;
 }
@@ -120,7 +125,8 @@ const Cancellation* QuickJs::cancellation() const {
 }
 
 Result<Value> QuickJs::duplicate(Value value) {
-  SW_TRY(const std::uint64_t bits, instance_->call(exports_.duplicate, anchors_.context, value.bits));
+  SW_TRY(const std::uint64_t bits,
+         instance_->call(exports_.duplicate, anchors_.context, value.bits));
   return Value{bits};
 }
 
@@ -145,9 +151,12 @@ Value QuickJs::unbox(std::uint32_t box) const {
   return {memory().load<std::uint64_t>(box).value_or(Value::undefined().bits)};
 }
 
-Result<void> QuickJs::free_box(std::uint32_t box) { return instance_->call(exports_.free_box, box); }
+Result<void> QuickJs::free_box(std::uint32_t box) {
+  return instance_->call(exports_.free_box, box);
+}
 
-Result<Value> QuickJs::make_of_bytes(const Function<u64(u32, u32, u32)>& make, std::span<const std::byte> bytes) {
+Result<Value> QuickJs::make_of_bytes(const Function<u64(u32, u32, u32)>& make,
+                                     std::span<const std::byte> bytes) {
   const auto size = static_cast<std::uint32_t>(bytes.size());
   if (const auto address = address_of(bytes)) {
     SW_TRY(const std::uint64_t bits, instance_->call(make, anchors_.context, *address, size));
@@ -174,8 +183,8 @@ Result<Value> QuickJs::new_object() {
 
 Result<Value> QuickJs::new_host_function(std::string_view name) {
   SW_TRY(const std::uint32_t address, place(name));
-  SW_TRY(const std::uint32_t made,
-         instance_->call(exports_.new_host_function, address, static_cast<std::uint32_t>(name.size()), 0U));
+  SW_TRY(const std::uint32_t made, instance_->call(exports_.new_host_function, address,
+                                                   static_cast<std::uint32_t>(name.size()), 0U));
   SW_CHECK_OK(deallocate(address));
   const Value value = unbox(made);
   SW_CHECK_OK(deallocate(made));  // the box only: the reference is ours now
@@ -188,14 +197,15 @@ Result<std::string> QuickJs::to_text(Value value, std::size_t bytes_max) {
 }
 
 Result<std::string> QuickJs::number_text(Value value) {
-  SW_TRY(const std::uint64_t bits, instance_->call(exports_.to_string, anchors_.context, value.bits));
+  SW_TRY(const std::uint64_t bits,
+         instance_->call(exports_.to_string, anchors_.context, value.bits));
   const Owned text(*this, Value{bits});
   return to_text(text.get());
 }
 
 Result<std::span<std::byte>> QuickJs::array_buffer(Value value) {
-  SW_TRY(const std::uint32_t address,
-         instance_->call(exports_.get_array_buffer, anchors_.context, anchors_.scratch, value.bits));
+  SW_TRY(const std::uint32_t address, instance_->call(exports_.get_array_buffer, anchors_.context,
+                                                      anchors_.scratch, value.bits));
   if (address == 0) {  // detached, or none: an exception waits
     SW_TRY(const Value problem, take_exception());
     SW_CHECK_OK(free(problem));
@@ -209,14 +219,15 @@ Result<std::span<std::byte>> QuickJs::array_buffer(Value value) {
 
 Result<std::uint32_t> QuickJs::new_atom(std::string_view name) {
   SW_TRY(const std::uint32_t address, place(name));
-  SW_TRY(const std::uint32_t atom,
-         instance_->call(exports_.new_atom, anchors_.context, address, static_cast<std::uint32_t>(name.size())));
+  SW_TRY(const std::uint32_t atom, instance_->call(exports_.new_atom, anchors_.context, address,
+                                                   static_cast<std::uint32_t>(name.size())));
   SW_CHECK_OK(deallocate(address));
   return atom;
 }
 
 Result<Value> QuickJs::get(Value object, std::uint32_t atom) {
-  SW_TRY(const std::uint64_t bits, instance_->call(exports_.get_property, anchors_.context, object.bits, atom));
+  SW_TRY(const std::uint64_t bits,
+         instance_->call(exports_.get_property, anchors_.context, object.bits, atom));
   return Value{bits};
 }
 
@@ -229,8 +240,8 @@ Result<Value> QuickJs::get(Value object, std::string_view name) {
 
 Result<void> QuickJs::set(Value object, std::string_view name, Value value) {
   SW_TRY(const std::uint32_t address, place(name));
-  SW_TRY(const std::int32_t status,
-         instance_->call(exports_.set_property_str, anchors_.context, object.bits, address, value.bits));
+  SW_TRY(const std::int32_t status, instance_->call(exports_.set_property_str, anchors_.context,
+                                                    object.bits, address, value.bits));
   SW_CHECK_OK(deallocate(address));
   if (status < 0) return out_of_memory();
   return {};
@@ -238,12 +249,14 @@ Result<void> QuickJs::set(Value object, std::string_view name, Value value) {
 
 Result<Value> QuickJs::compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name,
                                std::int32_t flags) {
-  SW_TRY(const std::uint64_t bits, instance_->call(exports_.eval, anchors_.context, code,
-                                                   static_cast<std::uint32_t>(bytes), file_name, flags));
+  SW_TRY(const std::uint64_t bits,
+         instance_->call(exports_.eval, anchors_.context, code, static_cast<std::uint32_t>(bytes),
+                         file_name, flags));
   return Value{bits};
 }
 
-Result<Value> QuickJs::evaluate(std::string_view code, std::string_view file_name, std::int32_t flags) {
+Result<Value> QuickJs::evaluate(std::string_view code, std::string_view file_name,
+                                std::int32_t flags) {
   SW_TRY(const std::uint32_t code_address, place(code));
   SW_TRY(const std::uint32_t name_address, place(file_name));
   SW_TRY(const Value value, compile(code_address, code.size(), name_address, flags));
@@ -257,8 +270,9 @@ Result<Value> QuickJs::evaluate_without_source(std::string_view code, std::strin
   SW_TRY(const std::uint32_t code_address, place(code));
   SW_TRY(const std::uint32_t name_address, place(file_name));
   SW_TRY(const std::uint32_t compiled,
-         instance_->call(exports_.compile_to_bytes, code_address, static_cast<std::uint32_t>(code.size()),
-                         name_address, 0, kStripSource, anchors_.scratch));
+         instance_->call(exports_.compile_to_bytes, code_address,
+                         static_cast<std::uint32_t>(code.size()), name_address, 0, kStripSource,
+                         anchors_.scratch));
   const std::uint32_t size = memory().load<std::uint32_t>(anchors_.scratch).value_or(0);
   SW_CHECK_OK(deallocate(code_address));
   SW_CHECK_OK(deallocate(name_address));
@@ -271,12 +285,14 @@ Result<Value> QuickJs::evaluate_without_source(std::string_view code, std::strin
 }
 
 Result<Value> QuickJs::run(Value code) {
-  SW_TRY(const std::uint64_t bits, instance_->call(exports_.eval_function, anchors_.context, code.bits));
+  SW_TRY(const std::uint64_t bits,
+         instance_->call(exports_.eval_function, anchors_.context, code.bits));
   return Value{bits};
 }
 
 Result<Value> QuickJs::call(Value function, std::span<const Value> arguments) {
-  // The callee reads its arguments where they lie, and may call host functions that come here again.
+  // The callee reads its arguments where they lie, and may call host functions that come here
+  // again.
   const bool has_slot = calls_ < kSlots && arguments.size_bytes() <= kSlotBytes;
   std::uint32_t address = anchors_.scratch + kResultBytes + calls_ * kSlotBytes;
   if (!has_slot) {
@@ -286,8 +302,9 @@ Result<Value> QuickJs::call(Value function, std::span<const Value> arguments) {
   if (address == 0 || !to) return out_of_memory();
   std::ranges::copy(std::as_bytes(arguments), to->begin());
   ++calls_;
-  const auto bits = instance_->call(exports_.call, anchors_.context, function.bits, Value::undefined().bits,
-                                    static_cast<std::int32_t>(arguments.size()), address);
+  const auto bits =
+      instance_->call(exports_.call, anchors_.context, function.bits, Value::undefined().bits,
+                      static_cast<std::int32_t>(arguments.size()), address);
   --calls_;
   if (!bits.ok()) return bits.error();
   if (!has_slot) SW_CHECK_OK(deallocate(address));
@@ -300,7 +317,8 @@ Result<Value> QuickJs::take_exception() {
 }
 
 Result<void> QuickJs::throw_value(Value value) {
-  SW_TRY(const std::uint64_t bits, instance_->call(exports_.throw_value, anchors_.context, value.bits));
+  SW_TRY(const std::uint64_t bits,
+         instance_->call(exports_.throw_value, anchors_.context, value.bits));
   static_cast<void>(bits);
   return {};
 }
@@ -328,12 +346,14 @@ Result<bool> QuickJs::is_promise(Value value) {
 }
 
 Result<QuickJs::PromiseState> QuickJs::promise_state(Value promise) {
-  SW_TRY(const std::int32_t state, instance_->call(exports_.promise_state, anchors_.context, promise.bits));
+  SW_TRY(const std::int32_t state,
+         instance_->call(exports_.promise_state, anchors_.context, promise.bits));
   return static_cast<PromiseState>(std::clamp(state, 0, 2));
 }
 
 Result<Value> QuickJs::promise_result(Value promise) {
-  SW_TRY(const std::uint64_t bits, instance_->call(exports_.promise_result, anchors_.context, promise.bits));
+  SW_TRY(const std::uint64_t bits,
+         instance_->call(exports_.promise_result, anchors_.context, promise.bits));
   return Value{bits};
 }
 

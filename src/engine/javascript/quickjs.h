@@ -4,8 +4,9 @@
 
 // The interpreter's own functions, called from the host.
 //
-// Failure has two levels. An Error means that the guest is gone (it trapped, was stopped). A JavaScript exception
-// is the value Value::exception(), and the thrown value waits in the interpreter for take_exception.
+// Failure has two levels. An Error means that the guest is gone (it trapped, was stopped). A
+// JavaScript exception is the value Value::exception(), and the thrown value waits in the
+// interpreter for take_exception.
 
 #include <cstdint>
 #include <optional>
@@ -47,7 +48,8 @@ class Owned {
 struct Anchors {
   std::uint32_t context = 0;
   std::uint32_t runtime = 0;
-  std::uint32_t scratch = 0;  ///< kScratchBytes for results of calls and, in slots behind them, arguments
+  /// KScratchBytes for results of calls and, in slots behind them, arguments
+  std::uint32_t scratch = 0;
 };
 inline constexpr std::uint32_t kResultBytes = 64;
 // A call inside a call has a slot of its own.
@@ -95,8 +97,8 @@ class QuickJs {
   Result<Value> new_array_buffer(std::span<const std::byte> bytes);
   Result<Value> new_object();
   Result<Value> new_host_function(std::string_view name);
-  /// UTF-8, with lone surrogates as three bytes each; its first `bytes_max` bytes. Errors: kLimitExceeded when the
-  /// guest's limit has no room for the copy.
+  /// UTF-8, with lone surrogates as three bytes each; its first `bytes_max` bytes. Errors:
+  /// kLimitExceeded when the guest's limit has no room for the copy.
   Result<std::string> to_text(Value value, std::size_t bytes_max = SIZE_MAX);
   /// The text of a number.
   Result<std::string> number_text(Value value);
@@ -114,14 +116,16 @@ class QuickJs {
   // Code.
 
   /// Both texts end with a NUL that does not count.
-  Result<Value> compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name, std::int32_t flags);
+  Result<Value> compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name,
+                        std::int32_t flags);
   Result<Value> evaluate(std::string_view code, std::string_view file_name, std::int32_t flags);
-  /// Evaluates a script in global scope and leaves its functions without their source text, which would be kept
-  /// once for each function that a function lies in.
+  /// Evaluates a script in global scope and leaves its functions without their source text, which
+  /// would be kept once for each function that a function lies in.
   Result<Value> evaluate_without_source(std::string_view code, std::string_view file_name);
   /// Runs compiled code; takes over `code`.
   Result<Value> run(Value code);
-  /// Needs no memory of the guest's heap, of which there may be none, unless calls lie deep in one another.
+  /// Needs no memory of the guest's heap, of which there may be none, unless calls lie deep in one
+  /// another.
   Result<Value> call(Value function, std::span<const Value> arguments);
   Result<Value> take_exception();
   /// Takes over `value`.
@@ -153,13 +157,13 @@ class QuickJs {
     Function<u32(u32)> new_context;
     Function<void(u32)> set_gc_threshold;
     Function<i32()> init;
-    Function<void(u32)> set_max_stack_size, set_interrupt_handler, set_rejection_handler, set_module_loader,
-        free_box, deallocate;
+    Function<void(u32)> set_max_stack_size, set_interrupt_handler, set_rejection_handler,
+        set_module_loader, free_box, deallocate;
     Function<u32()> context, runtime, allocated_size;
     Function<u32(u32)> allocate;
     Function<u64(u32, u32, u32, u32, i32)> eval;
-    Function<u64(u32, u64)> eval_function, throw_value, duplicate, to_string, promise_result, proxy_target,
-        proxy_handler;
+    Function<u64(u32, u64)> eval_function, throw_value, duplicate, to_string, promise_result,
+        proxy_target, proxy_handler;
     Function<u64(u32, u64, u64, i32, u32)> call;
     Function<u64(u32)> get_exception, throw_out_of_memory, new_object, new_error, global_object;
     Function<void(u32, u64)> free_value, mark_as_handled, set_uncatchable;
@@ -184,7 +188,8 @@ class QuickJs {
   const Exports& exports() const { return exports_; }
 
  private:
-  Result<Value> make_of_bytes(const Function<u64(u32, u32, u32)>& make, std::span<const std::byte> bytes);
+  Result<Value> make_of_bytes(const Function<u64(u32, u32, u32)>& make,
+                              std::span<const std::byte> bytes);
 
   wasm::Instance* instance_ = nullptr;
   Anchors anchors_;

@@ -25,7 +25,8 @@ constexpr std::string_view kInterrupted = "interrupted";
 // What QuickJS says where there is no memory for the words of an error.
 constexpr std::string_view kWordsMissing = "Invalid error message";
 constexpr std::string_view kHowToFree =
-    "the variables of this context hold all of its memory: free some of it (name = null), or raise the limit";
+    "the variables of this context hold all of its memory: free some of it (name = null), or raise "
+    "the limit";
 
 engine::Value text_value(std::string text) { return {engine::Value::Kind::kText, std::move(text)}; }
 
@@ -39,7 +40,8 @@ std::string_view line_of(std::string_view code, std::int64_t number) {
   return code.substr(0, code.find('\n'));
 }
 
-/// "import x from 'y'" and "export …" are for modules; QuickJS says only that it did not expect them.
+/// "import x from 'y'" and "export …" are for modules; QuickJS says only that it did not expect
+/// them.
 std::optional<std::string_view> module_keyword(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   for (const std::string_view keyword : {"import", "export"}) {
@@ -70,7 +72,8 @@ Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
     }
     case Value::kString:
     case Value::kRope: {
-      // Each of its units takes a byte at least. There may be no memory to write so long a text as UTF-8.
+      // Each of its units takes a byte at least. There may be no memory to write so long a text as
+      // UTF-8.
       SW_TRY(const Value length, js_.get(shown, length_atom_));
       reply.value_too_long = length.as_number() >= static_cast<double>(value_bytes_max_);
       if (reply.value_too_long) return reply;
@@ -115,7 +118,8 @@ Result<Reply> JavaScriptGuest::never_settled() {
 
 Result<Reply> JavaScriptGuest::fail(Progress progress, std::string_view file_name) {
   failed_ = true;
-  // What is asked of the interpreter from here on must not be stopped by the stop that brought us here.
+  // What is asked of the interpreter from here on must not be stopped by the stop that brought us
+  // here.
   answering_ = stop_.load(std::memory_order_acquire);
   if (was_growth_refused()) lend_reserve();
   Reply reply;
@@ -123,8 +127,8 @@ Result<Reply> JavaScriptGuest::fail(Progress progress, std::string_view file_nam
     reply.exit_code = *exited_ & 0xFF;
   } else if (!progress || progress->reason.get() == Value::undefined()) {
     // A `throw undefined` comes here too; a stop between two jobs has no value either.
-    reply =
-        must_stop() ? error_reply("InternalError", std::string(kInterrupted)) : error_reply("Error", "undefined");
+    reply = must_stop() ? error_reply("InternalError", std::string(kInterrupted))
+                        : error_reply("Error", "undefined");
   } else if (is_lack_of_memory(progress->reason.get())) {
     reply = error_reply("InternalError", std::string(kOutOfMemory));
   } else {
@@ -157,9 +161,11 @@ Result<Reply> JavaScriptGuest::fail_to_compile(std::string_view code, std::strin
     if (const auto keyword = module_keyword(line_of(code, *reply.error->line_number))) {
       reply.error->message =
           *keyword == "import"
-              ? "import declarations stand at the top level of a cell; elsewhere use `await import(…)`"
+              ? "import declarations stand at the top level of a cell; elsewhere use `await "
+                "import(…)`"
               : "a cell cannot export; its top-level names are seen by later cells anyway";
-      if (!reply.error->traceback.empty()) reply.error->traceback[0] = "SyntaxError: " + reply.error->message;
+      if (!reply.error->traceback.empty())
+        reply.error->traceback[0] = "SyntaxError: " + reply.error->message;
     }
   }
   return reply;
@@ -167,8 +173,8 @@ Result<Reply> JavaScriptGuest::fail_to_compile(std::string_view code, std::strin
 
 Reply JavaScriptGuest::error_reply(std::string name, std::string message) {
   Reply reply;
-  reply.error =
-      GuestError{.name = name, .message = message, .traceback = {name + ": " + message}, .line_number = {}};
+  reply.error = GuestError{
+      .name = name, .message = message, .traceback = {name + ": " + message}, .line_number = {}};
   return reply;
 }
 
@@ -176,11 +182,13 @@ Result<GuestError> JavaScriptGuest::describe(Value reason, std::string_view file
   SW_TRY(const Value name, js_.new_string(file_name));
   const Owned file(js_, name);
   const Value quietly = Value::boolean(answering_);
-  SW_TRY(auto text, ask(Entry::kDescribeError, std::array{reason, name, quietly}, kReplyHeadBytesMax));
+  SW_TRY(auto text,
+         ask(Entry::kDescribeError, std::array{reason, name, quietly}, kReplyHeadBytesMax));
   if (!text) {
     // Even to describe the error there is not enough memory or stack; or the stop came now.
     SW_CHECK_OK(drop_exception());
-    return *error_reply("InternalError", std::string(must_stop() ? kInterrupted : kOutOfMemory)).error;
+    return *error_reply("InternalError", std::string(must_stop() ? kInterrupted : kOutOfMemory))
+                .error;
   }
   SW_TRY(GuestError error, parse_error(*std::move(text)));
   if (was_growth_refused() && error.message == kWordsMissing) {
@@ -194,8 +202,8 @@ bool JavaScriptGuest::is_out_of_memory(const GuestError& error) const {
 }
 
 Result<void> JavaScriptGuest::abandon() {
-  // Freeing a million jobs or timers takes longer than a run that was told to stop may still take: the next one
-  // does it.
+  // Freeing a million jobs or timers takes longer than a run that was told to stop may still take:
+  // the next one does it.
   disarm(kArmTimers);
   disarm(kArmTicks);
   SW_CHECK_OK(internals_.set_aside_jobs(js_, state_ + kAsideWord));

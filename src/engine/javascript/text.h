@@ -8,8 +8,8 @@
 
 namespace sw::engine::javascript {
 
-/// A JavaScript string may hold half a surrogate pair, which the interpreter writes as three bytes that are not
-/// UTF-8. Each becomes U+FFFD; the length stays.
+/// A JavaScript string may hold half a surrogate pair, which the interpreter writes as three bytes
+/// that are not UTF-8. Each becomes U+FFFD; the length stays.
 void replace_lone_surrogates(std::span<char> text);
 std::string without_lone_surrogates(std::string text);
 

@@ -36,7 +36,8 @@ class Reader {
       text_.remove_prefix(size + 1);
       return size >= 1;
     }
-    while (size < text_.size() && ((text_[size] | 0x20) >= 'a' && (text_[size] | 0x20) <= 'z')) ++size;
+    while (size < text_.size() && ((text_[size] | 0x20) >= 'a' && (text_[size] | 0x20) <= 'z'))
+      ++size;
     text_.remove_prefix(size);
     return size >= 3;
   }
@@ -79,7 +80,8 @@ class BigEndian {
       return 0;
     }
     std::uint64_t value = std::to_integer<std::uint64_t>(bytes_[0]) >= 0x80 ? ~std::uint64_t{0} : 0;
-    for (std::size_t i = 0; i < size; ++i) value = (value << 8) | std::to_integer<std::uint64_t>(bytes_[i]);
+    for (std::size_t i = 0; i < size; ++i)
+      value = (value << 8) | std::to_integer<std::uint64_t>(bytes_[i]);
     bytes_ = bytes_.subspan(size);
     return static_cast<std::int64_t>(value);
   }
@@ -114,7 +116,8 @@ std::int64_t local_moment(int year, std::int32_t month, std::int32_t week, std::
   using namespace std::chrono;
   const auto m = std::chrono::year(year) / std::chrono::month(static_cast<unsigned>(month));
   const std::chrono::weekday day(static_cast<unsigned>(weekday));
-  const sys_days date = week == 5 ? sys_days(m / day[last]) : sys_days(m / day[static_cast<unsigned>(week)]);
+  const sys_days date =
+      week == 5 ? sys_days(m / day[last]) : sys_days(m / day[static_cast<unsigned>(week)]);
   return date.time_since_epoch() / 1s * 1 + seconds;
 }
 
@@ -154,13 +157,15 @@ std::optional<TimeZone::Rule> TimeZone::parse_rule(std::string_view text) {
   }
   for (Rule::Day* day : {&rule.begin, &rule.end}) {
     if (day == &rule.end && !in.take(',')) return std::nullopt;
-    if (!in.take('M')) return std::nullopt;  // the other forms name days of the year; no zone uses them now
+    // the other forms name days of the year; no zone uses them now
+    if (!in.take('M')) return std::nullopt;
     const auto month = in.number(12);
     const bool dot = in.take('.');
     const auto week = in.number(5);
     const bool second_dot = in.take('.');
     const auto weekday = in.number(6);
-    if (!month || *month < 1 || !dot || !week || *week < 1 || !second_dot || !weekday) return std::nullopt;
+    if (!month || *month < 1 || !dot || !week || *week < 1 || !second_dot || !weekday)
+      return std::nullopt;
     const auto seconds = in.take('/') ? in.time() : std::optional<std::int32_t>(7200);
     if (!seconds) return std::nullopt;
     *day = {*month, *week, *weekday, *seconds};
@@ -174,21 +179,24 @@ std::int32_t TimeZone::offset_by_rule(const Rule& rule, std::int64_t moment) {
   const auto day = floor<days>(sys_seconds(seconds(moment + rule.standard)));
   const int year = static_cast<int>(year_month_day(day).year());
   const auto at = [&](const Rule::Day& change, std::int32_t offset_before) {
-    return local_moment(year, change.month, change.week, change.weekday, change.seconds) - offset_before;
+    return local_moment(year, change.month, change.week, change.weekday, change.seconds) -
+           offset_before;
   };
   const std::int64_t begin = at(rule.begin, rule.standard);
   const std::int64_t end = at(rule.end, rule.daylight);
-  const bool is_daylight = begin < end ? moment >= begin && moment < end : moment >= begin || moment < end;
+  const bool is_daylight =
+      begin < end ? moment >= begin && moment < end : moment >= begin || moment < end;
   return is_daylight ? rule.daylight : rule.standard;
 }
 
 std::optional<TimeZone> TimeZone::load(std::string_view name) {
   // The name comes from the run's environment: it must not lead anywhere else.
-  const bool plain = !name.empty() && name.size() < 64 && name.front() != '/' &&
-                     name.find("..") == std::string_view::npos && std::ranges::all_of(name, [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                              c == '_' || c == '-' || c == '+' || c == '/';
-                     });
+  const bool plain =
+      !name.empty() && name.size() < 64 && name.front() != '/' &&
+      name.find("..") == std::string_view::npos && std::ranges::all_of(name, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '_' || c == '-' || c == '+' || c == '/';
+      });
   if (!plain) return std::nullopt;
   const std::filesystem::path path = std::filesystem::path(kDatabase) / name;
   std::error_code error;
@@ -209,7 +217,8 @@ std::optional<TimeZone> TimeZone::of_file(BytesView file) {
   zone.changes_.resize(counts.times);
   for (Change& change : zone.changes_) change.at = in.take(8);
   std::vector<std::size_t> types;
-  for (std::size_t i = 0; i < counts.times; ++i) types.push_back(static_cast<std::size_t>(in.take(1) & 0xFF));
+  for (std::size_t i = 0; i < counts.times; ++i)
+    types.push_back(static_cast<std::size_t>(in.take(1) & 0xFF));
   std::vector<std::int32_t> offsets;
   for (std::size_t i = 0; i < counts.types; ++i) {
     offsets.push_back(static_cast<std::int32_t>(in.take(4)));

@@ -17,8 +17,8 @@ class TimeZone {
   /// UTC.
   TimeZone() = default;
 
-  /// A fixed POSIX zone ("UTC", "UTC+3", "<+03>-3": the sign says how far *behind* UTC the zone is), or a name of
-  /// the host's time zone database ("Europe/Berlin"). nullopt for anything else.
+  /// A fixed POSIX zone ("UTC", "UTC+3", "<+03>-3": the sign says how far *behind* UTC the zone
+  /// is), or a name of the host's time zone database ("Europe/Berlin"). nullopt for anything else.
   static std::optional<TimeZone> parse(std::string_view text);
   /// What a file of the database says (TZif); nullopt when it is damaged.
   static std::optional<TimeZone> of_file(BytesView file);
@@ -31,7 +31,8 @@ class TimeZone {
     std::int64_t at = 0;
     std::int32_t offset = 0;
   };
-  /// A zone's rule for the years after its last recorded change, of the form that all current zones have.
+  /// A zone's rule for the years after its last recorded change, of the form that all current zones
+  /// have.
   struct Rule {
     struct Day {
       std::int32_t month = 0;    ///< 1 to 12

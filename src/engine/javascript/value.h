@@ -7,8 +7,9 @@
 
 namespace sw::engine::javascript {
 
-/// A JavaScript value as this build of QuickJS holds it: 64 bits, the upper half a tag, or a number whose bits
-/// are moved so that no tag is met. Plain bits: says nothing about who owns a reference (see Owned).
+/// A JavaScript value as this build of QuickJS holds it: 64 bits, the upper half a tag, or a number
+/// whose bits are moved so that no tag is met. Plain bits: says nothing about who owns a reference
+/// (see Owned).
 struct Value {
   std::uint64_t bits = 0;
 
@@ -40,8 +41,10 @@ struct Value {
   static constexpr Value exception() { return of(kException); }
   static constexpr Value boolean(bool value) { return of(kBool, value ? 1 : 0); }
   static Value number(double value) {
-    const auto integer = static_cast<std::int32_t>(value >= -2147483648.0 && value <= 2147483647.0 ? value : 0);
-    if (static_cast<double>(integer) == value && std::bit_cast<std::uint64_t>(value) != std::uint64_t{1} << 63) {
+    const auto integer =
+        static_cast<std::int32_t>(value >= -2147483648.0 && value <= 2147483647.0 ? value : 0);
+    if (static_cast<double>(integer) == value &&
+        std::bit_cast<std::uint64_t>(value) != std::uint64_t{1} << 63) {
       return of(kInt, static_cast<std::uint32_t>(integer));
     }
     // All the NaNs are one, or the bits of some would look like a tag.

@@ -19,20 +19,21 @@ constexpr char kLibraryFile[] = "perl-lib.zip";
 constexpr std::uint64_t kLibraryInodes = std::uint64_t{1} << 40;
 
 Result<void> add_library(wasi::LayoutBuilder& builder, wasi::SharedBytes library) {
-  return builder.add_lazy_directory(kLibraryPath,
-                                    [library = std::move(library)](wasi::Node& owner) -> Result<wasi::Directory> {
-                                      SW_TRY(const auto archive, wasi::Archive::open(library));
-                                      wasi::Directory directory;
-                                      SW_CHECK_OK(archive->fill(directory, &owner, kLibraryInodes));
-                                      return directory;
-                                    });
+  return builder.add_lazy_directory(
+      kLibraryPath, [library = std::move(library)](wasi::Node& owner) -> Result<wasi::Directory> {
+        SW_TRY(const auto archive, wasi::Archive::open(library));
+        wasi::Directory directory;
+        SW_CHECK_OK(archive->fill(directory, &owner, kLibraryInodes));
+        return directory;
+      });
 }
 
 class Perl final : public Language {
  public:
   explicit Perl(Manifest manifest) : Language(std::move(manifest)) {}
 
-  Result<std::shared_ptr<const wasi::Layout>> make_layout(const std::filesystem::path& package) const override {
+  Result<std::shared_ptr<const wasi::Layout>> make_layout(
+      const std::filesystem::path& package) const override {
     SW_TRY(wasi::SharedBytes library, wasi::map_file(package / kLibraryFile));
     wasi::LayoutBuilder builder = wasi::standard_layout();
     SW_CHECK_OK(add_library(builder, std::move(library)));
@@ -40,7 +41,9 @@ class Perl final : public Language {
     return builder.build();
   }
 
-  Result<void> add_imports(wasm::Linker& linker) const override { return define_driver_imports(linker); }
+  Result<void> add_imports(wasm::Linker& linker) const override {
+    return define_driver_imports(linker);
+  }
 
   std::unique_ptr<Guest> make_guest(std::shared_ptr<const wasi::Layout> layout,
                                     const wasi::Clocks& clocks) const override {

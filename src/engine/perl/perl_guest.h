@@ -17,14 +17,16 @@ namespace sw::engine {
 class PerlGuest final : public DriverGuest {
  public:
   /// `manifest` must outlive this.
-  PerlGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks);
+  PerlGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout,
+            const wasi::Clocks& clocks);
 
   Result<void> finish() override;
   bool is_out_of_memory(const GuestError& error) const override;
 
  private:
   std::string boot_code() const override;
-  std::string cell(const RunRequest& request, std::string_view file_name, bool fresh) const override;
+  std::string cell(const RunRequest& request, std::string_view file_name,
+                   bool fresh) const override;
   Result<void> find_more_entry_points() override;
 
   wasm::Function<void()> finish_;

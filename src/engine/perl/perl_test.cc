@@ -24,7 +24,8 @@ using ::testing::HasSubstr;
 struct PerlMachine {
   std::unique_ptr<Machine> machine = Machine::create().value();
   std::shared_ptr<EmbeddedEngine> perl =
-      EmbeddedEngine::load(machine->environment(), find_language("perl").value(), no_progress).value();
+      EmbeddedEngine::load(machine->environment(), find_language("perl").value(), no_progress)
+          .value();
 
   static PerlMachine& get() {
     static PerlMachine the_machine;
@@ -38,8 +39,8 @@ void on_guest_thread(const Body& body) {
   ASSERT_TRUE(PerlMachine::get().perl->on_guest_thread(body).ok());
 }
 
-/// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get somewhere
-/// before it is stopped is given CPU time.
+/// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get
+/// somewhere before it is stopped is given CPU time.
 RunLimits cpu_time(std::chrono::nanoseconds cpu_max, std::chrono::nanoseconds grace = 30s) {
   return {.wall_max = 600s, .cpu_max = cpu_max, .grace = grace};
 }
@@ -82,8 +83,10 @@ TEST(PerlLexicals, AreThereAfterManyCells) {
   on_guest_thread([] {
     Cells cells;
     cells.run(
-        "my $x = 41; my @list = (1 .. 3); my %map = (k => 'v'); sub inc { $x + 1 } my $add = sub { $x += shift }");
-    for (int i = 0; i < 300; ++i) cells.run(fmt::format("my $n{} = $x + {}; my $again = {};", i % 20, i, i));
+        "my $x = 41; my @list = (1 .. 3); my %map = (k => 'v'); sub inc { $x + 1 } my $add = sub { "
+        "$x += shift }");
+    for (int i = 0; i < 300; ++i)
+      cells.run(fmt::format("my $n{} = $x + {}; my $again = {};", i % 20, i, i));
     EXPECT_EQ(cells.value("inc()"), "42");
     EXPECT_EQ(cells.value("$add->(5); inc()"), "47");
     EXPECT_EQ(cells.value("push @list, 4; \"@list $map{k} $n19 $again\""), "1 2 3 4 v 340 299");
@@ -117,7 +120,8 @@ TEST(PerlLexicals, OfBlocksAndLoopsStayThere) {
   on_guest_thread([] {
     Cells cells;
     cells.run(
-        "our $inner = 'global'; { my $inner = 1 } for my $i (1 .. 2) { my $inner = 2 } if (1) { my $inner = 3 }");
+        "our $inner = 'global'; { my $inner = 1 } for my $i (1 .. 2) { my $inner = 2 } if (1) { my "
+        "$inner = 3 }");
     EXPECT_EQ(cells.value("$inner"), "global");
     EXPECT_EQ(cells.value("defined $i ? 'seen' : 'gone'"), "gone");
   });
@@ -138,8 +142,10 @@ TEST(PerlLexicals, AreSeenByStrictCellsAndByEvals) {
   on_guest_thread([] {
     Cells cells;
     cells.run("my ($x, @y, %z) = (1); my $naïve = 'ï'; state $s = 4;");
-    EXPECT_EQ(cells.value("use strict; use warnings FATAL => 'all'; @y = (2); $z{k} = 3; eval '\"$x@y$z{k}\"'"),
-              "123");
+    EXPECT_EQ(
+        cells.value(
+            "use strict; use warnings FATAL => 'all'; @y = (2); $z{k} = 3; eval '\"$x@y$z{k}\"'"),
+        "123");
     EXPECT_EQ(cells.value("use strict; $naïve"), "ï");
   });
 }
@@ -190,15 +196,18 @@ TEST_P(PerlSoftStop, EndsTheCellAtItsDeadlineAndKeepsTheState) {
 INSTANTIATE_TEST_SUITE_P(
     Cells, PerlSoftStop,
     ::testing::Values(
-        Endless{"Loop", "print 'before'; 1 while 1"}, Endless{"EmptyBlock", "print 'before'; while (1) {}"},
+        Endless{"Loop", "print 'before'; 1 while 1"},
+        Endless{"EmptyBlock", "print 'before'; while (1) {}"},
         Endless{"ForLoop", "print 'before'; for (;;) { $n++ }"},
         Endless{"Calls", "print 'before'; sub f { $_[0] < 50 && f($_[0] + 1) } f(0) while 1"},
-        Endless{"LoopThatCatchesErrors", "print 'before'; my $i; while (1) { eval { die 1 }; $i++ }"},
+        Endless{"LoopThatCatchesErrors",
+                "print 'before'; my $i; while (1) { eval { die 1 }; $i++ }"},
         Endless{"Goto", "print 'before'; again: $n++; goto again"},
         Endless{"Sort", "print 'before'; sort { 1 while 1 } 3, 2, 1"},
         Endless{"Map", "print 'before'; map { 1 while 1 } 1"},
         Endless{"Begin", "BEGIN { print 'before'; 1 while 1 }"},
-        Endless{"Overload", "package O; use overload '\"\"' => sub { 1 while 1 }; print 'before'; bless []"},
+        Endless{"Overload",
+                "package O; use overload '\"\"' => sub { 1 while 1 }; print 'before'; bless []"},
         Endless{"Sleep", "print 'before'; sleep 3600", true},
         Endless{"Select", "print 'before'; select undef, undef, undef, 3600", true},
         Endless{"HiRes", "use Time::HiRes; print 'before'; Time::HiRes::usleep(3600e6)", true}),
@@ -208,7 +217,8 @@ TEST(PerlDeadline, IsAnExceptionThatTheCodeSeesAndThatIsRepeated) {
   on_guest_thread([] {
     Cells cells;
     const Outcome outcome = cells.run(
-        "my @seen; while (1) { eval { 1 while 1 }; push @seen, $@; last if @seen > 1 } die", cpu_time(50ms));
+        "my @seen; while (1) { eval { 1 while 1 }; push @seen, $@; last if @seen > 1 } die",
+        cpu_time(50ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_EQ(cells.value("scalar grep { /^Interrupted/ } @seen"), "2");
   });
@@ -217,7 +227,8 @@ TEST(PerlDeadline, IsAnExceptionThatTheCodeSeesAndThatIsRepeated) {
 TEST(PerlDeadline, EndsAGuestThatSwallowsTheInterruption) {
   on_guest_thread([] {
     Cells cells;
-    const Outcome outcome = cells.run("print 'before'; while (1) { eval { 1 while 1 } }", cpu_time(50ms, 100ms));
+    const Outcome outcome =
+        cells.run("print 'before'; while (1) { eval { 1 while 1 } }", cpu_time(50ms, 100ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_TRUE(cells.session->invalid());
     EXPECT_EQ(cells.sink.out, "before");
@@ -227,8 +238,8 @@ TEST(PerlDeadline, EndsAGuestThatSwallowsTheInterruption) {
 TEST(PerlDeadline, EndsALongMatchByForce) {
   on_guest_thread([] {
     Cells cells;
-    const Outcome outcome =
-        cells.run("print 'before'; ('a' x 40) =~ /^(?:a?){40}(?:a|aa)+(??{'b'})/", cpu_time(50ms, 100ms));
+    const Outcome outcome = cells.run(
+        "print 'before'; ('a' x 40) =~ /^(?:a?){40}(?:a|aa)+(??{'b'})/", cpu_time(50ms, 100ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_EQ(cells.sink.out, "before");
   });
@@ -240,9 +251,10 @@ TEST(PerlAlarm, RingsInASleepAndInALoop) {
   on_guest_thread([] {
     Cells cells;
     for (const char* wait : {"sleep 60", "select undef, undef, undef, 60", "1 while 1"}) {
-      EXPECT_EQ(cells.value(fmt::format(
-                    "local $SIG{{ALRM}} = sub {{ die \"rang\\n\" }}; alarm 1; eval {{ {} }}; $@", wait)),
-                "rang\n")
+      EXPECT_EQ(
+          cells.value(fmt::format(
+              "local $SIG{{ALRM}} = sub {{ die \"rang\\n\" }}; alarm 1; eval {{ {} }}; $@", wait)),
+          "rang\n")
           << wait;
     }
   });
@@ -259,9 +271,9 @@ TEST(PerlAlarm, TellsWhatWasLeftOfTheOneBefore) {
 
 TEST(PerlMemory, LimitIsReportedAndTheSessionGoesOn) {
   on_guest_thread([] {
-    for (const char* code :
-         {"my @all; push @all, 'a' x 1_000_000 while 1", "sub f { f(@_, 1) } f()", "my $s = 'a'; $s .= $s while 1",
-          "my %h; $h{$_} = $_ for 1 .. 1e9", "my $r; $r = [$r] while 1"}) {
+    for (const char* code : {"my @all; push @all, 'a' x 1_000_000 while 1",
+                             "sub f { f(@_, 1) } f()", "my $s = 'a'; $s .= $s while 1",
+                             "my %h; $h{$_} = $_ for 1 .. 1e9", "my $r; $r = [$r] while 1"}) {
       Cells cells;
       cells.run("our $kept = 5;");
       RunRequest request;
@@ -283,7 +295,9 @@ TEST(PerlSession, GivesEachCellItsOwnEnvironmentAndInput) {
   on_guest_thread([] {
     Cells cells;
     RunRequest request;
-    request.code = "my $first = <STDIN>; chomp $first; join '|', $first, map { \"$_=$ENV{$_}\" } sort keys %ENV";
+    request.code =
+        "my $first = <STDIN>; chomp $first; join '|', $first, map { \"$_=$ENV{$_}\" } sort keys "
+        "%ENV";
     request.env = {{"A", "é"}, {"B", ""}};
     request.stdin_data = "ü\nunread\n";
     EXPECT_EQ(cells.execute(request).value->text, "ü|A=é|B=");
@@ -296,7 +310,8 @@ TEST(PerlSession, GivesEachCellItsOwnEnvironmentAndInput) {
 
 TEST(PerlSession, BeginsInTheFolderThatTheFirstCellIsGiven) {
   on_guest_thread([] {
-    for (const auto& [wanted, begins] : {std::pair("/tmp", "/tmp"), std::pair("/nothing", "/workspace")}) {
+    for (const auto& [wanted, begins] :
+         {std::pair("/tmp", "/tmp"), std::pair("/nothing", "/workspace")}) {
       Cells cells;
       RunRequest request;
       request.code = "use Cwd; chdir '/' if getcwd() eq '/tmp/x'; getcwd()";
@@ -321,7 +336,8 @@ TEST(PerlSession, RunsEndBlocksOnceWhenItFinishes) {
   on_guest_thread([] {
     Cells cells;
     cells.run(
-        "END { print \"end\\n\" } my $o = bless []; our $g = bless []; sub DESTROY { print \"destroy "
+        "END { print \"end\\n\" } my $o = bless []; our $g = bless []; sub DESTROY { print "
+        "\"destroy "
         "${^GLOBAL_PHASE}\\n\" }");
     cells.run("print \"cell\\n\"");
     cells.session->finish();

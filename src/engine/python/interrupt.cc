@@ -17,8 +17,8 @@ namespace {
 
 using wasm::MemoryView;
 
-// CPython's _Py_DebugOffsets, at the start of its runtime state: the cookie, then 64-bit words. These are the
-// words of version 3.15 that we need, by their number.
+// CPython's _Py_DebugOffsets, at the start of its runtime state: the cookie, then 64-bit words.
+// These are the words of version 3.15 that we need, by their number.
 constexpr std::string_view kCookie = "xdebugpy";
 constexpr std::uint64_t kVersion = 0x030f;  // the high half of PY_VERSION_HEX
 enum Word : std::uint32_t {
@@ -37,10 +37,12 @@ constexpr std::uint32_t kAsyncExcBeforeThreadId = 4;
 constexpr std::uint32_t kAsyncExceptionBit = 1U << 3;  // _PY_ASYNC_EXCEPTION_BIT
 
 Result<std::uint32_t> load_word(MemoryView memory, std::uint64_t address) {
-  const auto word =
-      address <= UINT32_MAX ? memory.load<std::uint32_t>(static_cast<std::uint32_t>(address)) : std::nullopt;
+  const auto word = address <= UINT32_MAX
+                        ? memory.load<std::uint32_t>(static_cast<std::uint32_t>(address))
+                        : std::nullopt;
   if (!word || *word == 0) {
-    return Error{ErrorCode::kCorrupt, fmt::format("CPython's structures do not lead on at {:#x}", address), 0};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("CPython's structures do not lead on at {:#x}", address), 0};
   }
   return *word;
 }
@@ -56,28 +58,33 @@ Result<Interrupt> Interrupt::find(MemoryView memory) {
   const std::span<const std::byte> bytes = memory.bytes();
   const auto cookie = std::as_bytes(std::span(kCookie));
   const auto found = std::search(bytes.begin(), bytes.end(), cookie.begin(), cookie.end());
-  if (found == bytes.end()) return Error{ErrorCode::kNotFound, "no table of CPython's offsets in memory", 0};
+  if (found == bytes.end())
+    return Error{ErrorCode::kNotFound, "no table of CPython's offsets in memory", 0};
   const auto runtime = static_cast<std::uint64_t>(found - bytes.begin());
-  const auto table =
-      memory.load<std::array<std::uint64_t, kWordCount>>(static_cast<std::uint32_t>(runtime + kCookie.size()));
+  const auto table = memory.load<std::array<std::uint64_t, kWordCount>>(
+      static_cast<std::uint32_t>(runtime + kCookie.size()));
   if (!table || (*table)[kPyVersion] >> 16 != kVersion || (*table)[kFreeThreaded] != 0) {
-    return Error{ErrorCode::kInvalidArgument, "the table of CPython's offsets is another version's", 0};
+    return Error{ErrorCode::kInvalidArgument, "the table of CPython's offsets is another version's",
+                 0};
   }
   SW_TRY(const std::uint64_t interpreter, load_word(memory, runtime + (*table)[kInterpretersHead]));
   SW_TRY(const std::uint64_t thread, load_word(memory, interpreter + (*table)[kThreadsHead]));
   SW_TRY(const std::uint64_t back, load_word(memory, thread + (*table)[kThreadInterpreter]));
-  if (back != interpreter) return Error{ErrorCode::kCorrupt, "CPython's thread belongs to no interpreter", 0};
+  if (back != interpreter)
+    return Error{ErrorCode::kCorrupt, "CPython's thread belongs to no interpreter", 0};
   Interrupt interrupt;
   interrupt.thread_state_ = static_cast<std::uint32_t>(thread);
   interrupt.eval_breaker_ =
       static_cast<std::uint32_t>(thread + (*table)[kThreadInterpreter] + kBreakerAfterInterpreter);
-  interrupt.async_exc_ = static_cast<std::uint32_t>(thread + (*table)[kThreadId] - kAsyncExcBeforeThreadId);
+  interrupt.async_exc_ =
+      static_cast<std::uint32_t>(thread + (*table)[kThreadId] - kAsyncExcBeforeThreadId);
   SW_CHECK_OK(interrupt.check_aligned());
   return interrupt;
 }
 
 Result<void> Interrupt::check_aligned() const {
-  if (eval_breaker_ % alignof(std::uint32_t) == 0 && async_exc_ % alignof(std::uint32_t) == 0) return {};
+  if (eval_breaker_ % alignof(std::uint32_t) == 0 && async_exc_ % alignof(std::uint32_t) == 0)
+    return {};
   return Error{ErrorCode::kCorrupt, "CPython's interrupt words are no words of its memory", 0};
 }
 
@@ -103,10 +110,11 @@ void Interrupt::request(MemoryView memory) const {
   const auto breaker = shared_word(*breaker_bytes);
   const auto exception = shared_word(*exception_bytes);
   exception.store(exception_);
-  // The guest changes other bits of the word by a load and a store, between which ours can be lost. Then the
-  // exception is still pending, and we set the bit again.
+  // The guest changes other bits of the word by a load and a store, between which ours can be lost.
+  // Then the exception is still pending, and we set the bit again.
   constexpr int kTries = 100;
-  for (int i = 0; i < kTries && exception.load() == exception_; ++i) breaker.fetch_or(kAsyncExceptionBit);
+  for (int i = 0; i < kTries && exception.load() == exception_; ++i)
+    breaker.fetch_or(kAsyncExceptionBit);
 }
 
 Result<void> Interrupt::withdraw(MemoryView memory) const {

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Interrupting CPython from another thread, its state kept: the interpreter looks at `eval_breaker` of its thread
-// state at function calls and at the end of loops; with the asynchronous-exception bit set it raises what
-// `async_exc` holds. We set both words while it runs, as PyThreadState_SetAsyncExc would from a thread of its own.
+// Interrupting CPython from another thread, its state kept: the interpreter looks at `eval_breaker`
+// of its thread state at function calls and at the end of loops; with the asynchronous-exception
+// bit set it raises what `async_exc` holds. We set both words while it runs, as
+// PyThreadState_SetAsyncExc would from a thread of its own.
 
 #include <cstdint>
 
@@ -18,8 +19,8 @@ namespace sw::engine {
 class Interrupt {
  public:
   /// Finds them by the table of offsets that CPython publishes for debuggers.
-  /// Errors: kNotFound without that table, kInvalidArgument for another version of it, kCorrupt when it leads to
-  /// nothing.
+  /// Errors: kNotFound without that table, kInvalidArgument for another version of it, kCorrupt
+  /// when it leads to nothing.
   static Result<Interrupt> find(wasm::MemoryView memory);
   /// Errors: kCorrupt when a fact is missing or is no address of a word.
   static Result<Interrupt> load(const BakeFacts& facts);

@@ -12,8 +12,8 @@
 namespace sw::engine {
 namespace {
 
-// A memory laid out like CPython's: the runtime with its table at 0x100, an interpreter at 0x1000, its thread at
-// 0x2000.
+// A memory laid out like CPython's: the runtime with its table at 0x100, an interpreter at 0x1000,
+// its thread at 0x2000.
 class FakePython {
  public:
   FakePython() : bytes_(0x4000) {
@@ -116,7 +116,8 @@ TEST(Interrupt, RefusesFactsThatAreNoAddressesOfWords) {
 
 TEST(Interrupt, OutsideOfMemoryIsAnErrorAndNoWrite) {
   const Interrupt interrupt =
-      Interrupt::load({{"eval_breaker", 0xFFFFFFFC}, {"async_exc", 8}, {"keyboard_interrupt", 1}}).value();
+      Interrupt::load({{"eval_breaker", 0xFFFFFFFC}, {"async_exc", 8}, {"keyboard_interrupt", 1}})
+          .value();
   std::vector<std::byte> memory(64);
   interrupt.request(wasm::MemoryView(memory));
   EXPECT_FALSE(interrupt.withdraw(wasm::MemoryView(memory)).ok());

@@ -24,7 +24,8 @@ class Python final : public Language {
  public:
   explicit Python(Manifest manifest) : Language(std::move(manifest)) {}
 
-  Result<std::shared_ptr<const wasi::Layout>> make_layout(const std::filesystem::path& package) const override {
+  Result<std::shared_ptr<const wasi::Layout>> make_layout(
+      const std::filesystem::path& package) const override {
     SW_TRY(const wasi::SharedBytes library, wasi::map_file(package / kLibraryFile));
     wasi::LayoutBuilder builder = wasi::standard_layout();
     SW_CHECK_OK(builder.add_file(kLibraryPath, library));

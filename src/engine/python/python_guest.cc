@@ -41,7 +41,8 @@ Result<std::uint32_t> address_in(std::string_view answer) {
   std::uint32_t address = 0;
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), address);
   if (parsed.ec != std::errc() || address == 0) {
-    return Error{ErrorCode::kCorrupt, fmt::format("the driver answered '{}' instead of an address", answer), 0};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("the driver answered '{}' instead of an address", answer), 0};
   }
   return address;
 }
@@ -51,17 +52,20 @@ Result<std::uint32_t> address_in(std::string_view answer) {
 Result<void> define_door(wasm::Linker& linker) {
   return linker.define(
       "host", "call",
-      [](wasm::Caller& caller, std::uint32_t address, std::uint32_t length, std::uint32_t out_address,
-         std::uint32_t out_length) -> Result<std::int32_t> {
+      [](wasm::Caller& caller, std::uint32_t address, std::uint32_t length,
+         std::uint32_t out_address, std::uint32_t out_length) -> Result<std::int32_t> {
         const wasm::MemoryView memory = caller.memory();
         SW_CHECK_OK(static_cast<PythonGuest&>(caller.host()).take_answer(memory, address, length));
         // We send nothing back: an empty buffer at no address.
-        if (!memory.store<std::uint32_t>(out_address, 0) || !memory.store<std::uint32_t>(out_length, 0)) return -1;
+        if (!memory.store<std::uint32_t>(out_address, 0) ||
+            !memory.store<std::uint32_t>(out_length, 0))
+          return -1;
         return 0;
       });
 }
 
-Result<void> PythonGuest::take_answer(wasm::MemoryView memory, std::uint32_t address, std::uint32_t length) {
+Result<void> PythonGuest::take_answer(wasm::MemoryView memory, std::uint32_t address,
+                                      std::uint32_t length) {
   const auto bytes = memory.range(address, length);
   if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
   // A value that is one byte too long is enough to see that it is too long.
@@ -87,7 +91,8 @@ Result<std::int32_t> PythonGuest::turn(std::string_view request) {
   const auto length = static_cast<std::int32_t>(request.size());
   SW_TRY(const std::int32_t address, instance().call(host_alloc_, length));
   const auto to = instance().memory().range(static_cast<std::uint32_t>(address), request.size());
-  if (address == 0 || !to) return Error{ErrorCode::kGuestTrap, "the guest has no memory for the request", 0};
+  if (address == 0 || !to)
+    return Error{ErrorCode::kGuestTrap, "the guest has no memory for the request", 0};
   std::ranges::copy(std::as_bytes(std::span(request)), to->begin());
   answer_.clear();
   // The buffer belongs to the guest from here on.
@@ -100,7 +105,8 @@ Result<void> PythonGuest::boot(BakeFacts& facts) {
   SW_CHECK_OK(find_entry_points());
   SW_TRY(const std::int32_t status, turn(boot_source(manifest_.drivers, manifest_.imports)));
   if (status != 0) {
-    return Error{ErrorCode::kInternal, fmt::format("the driver did not load (status {})", status), 0};
+    return Error{ErrorCode::kInternal, fmt::format("the driver did not load (status {})", status),
+                 0};
   }
   SW_TRY(interrupt_, Interrupt::find(instance().memory()));
   SW_CHECK_OK(raise_stack_limits(instance().memory(), interrupt_.thread_state()));
@@ -163,10 +169,12 @@ Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view 
   stopping_ = false;
   asked_to_stop_ = false;
   // A cell after the first may have written files itself.
-  const CellFlags flags{.fresh = fresh_,
-                        .files = !fresh_ || request.workspace != nullptr,
-                        .script = !request.file_name.empty() && !request.file_name.starts_with('<')};
-  answer_bytes_max_ = kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;
+  const CellFlags flags{
+      .fresh = fresh_,
+      .files = !fresh_ || request.workspace != nullptr,
+      .script = !request.file_name.empty() && !request.file_name.starts_with('<')};
+  answer_bytes_max_ =
+      kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;
   SW_CHECK_OK(turn(cell_request(request, file_name, flags)));
   release_reserve();
   // An interrupt can hit the driver before its first or after its last line that would catch it.
@@ -177,8 +185,8 @@ Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view 
   return reply;
 }
 
-/// Where memory may be full, what the driver keeps back is for the next request. If even this request of a byte
-/// finds no room, there is nothing left to do.
+/// Where memory may be full, what the driver keeps back is for the next request. If even this
+/// request of a byte finds no room, there is nothing left to do.
 void PythonGuest::release_reserve() {
   if (instance().refused_growths() == 0) return;
   std::string answer = std::move(answer_);
@@ -188,7 +196,8 @@ void PythonGuest::release_reserve() {
 
 Reply PythonGuest::interrupted_before_answer() const {
   Reply reply;
-  reply.error = GuestError{.name = "KeyboardInterrupt", .message = {}, .traceback = {}, .line_number = {}};
+  reply.error =
+      GuestError{.name = "KeyboardInterrupt", .message = {}, .traceback = {}, .line_number = {}};
   reply.cwd = cwd_;
   return reply;
 }

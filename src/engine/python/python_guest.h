@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One CPython interpreter, and the two ways through which host and driver talk: `turn` carries a request in,
-// the import host.call (the "door") carries the answer out.
+// One CPython interpreter, and the two ways through which host and driver talk: `turn` carries a
+// request in, the import host.call (the "door") carries the answer out.
 
 #include <atomic>
 #include <cstdint>
@@ -22,7 +22,8 @@ namespace sw::engine {
 class PythonGuest final : public Guest {
  public:
   /// `manifest` must outlive this.
-  PythonGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks)
+  PythonGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout,
+              const wasi::Clocks& clocks)
       : Guest(std::move(layout), clocks), manifest_(manifest) {}
 
   Result<void> boot(BakeFacts& facts) override;
@@ -31,7 +32,9 @@ class PythonGuest final : public Guest {
   Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) override;
   Result<void> finish() override;
   void soft_stop() override;
-  bool is_out_of_memory(const GuestError& error) const override { return error.name == "MemoryError"; }
+  bool is_out_of_memory(const GuestError& error) const override {
+    return error.name == "MemoryError";
+  }
 
   /// What the guest sent through the door. Trust: any code in the guest can send anything.
   Result<void> take_answer(wasm::MemoryView memory, std::uint32_t address, std::uint32_t length);

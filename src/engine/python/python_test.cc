@@ -30,7 +30,8 @@ TEST(Python, HasAManifestWithItsDriverEmbedded) {
 struct PythonMachine {
   std::unique_ptr<Machine> machine = Machine::create().value();
   std::shared_ptr<EmbeddedEngine> python =
-      EmbeddedEngine::load(machine->environment(), find_language("python").value(), no_progress).value();
+      EmbeddedEngine::load(machine->environment(), find_language("python").value(), no_progress)
+          .value();
 
   static PythonMachine& get() {
     static PythonMachine the_machine;
@@ -44,8 +45,8 @@ void on_guest_thread(const Body& body) {
   ASSERT_TRUE(PythonMachine::get().python->on_guest_thread(body).ok());
 }
 
-/// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get somewhere
-/// before it is stopped is given CPU time.
+/// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get
+/// somewhere before it is stopped is given CPU time.
 RunLimits cpu_time(std::chrono::nanoseconds cpu_max, std::chrono::nanoseconds grace = 30s) {
   return {.wall_max = 600s, .cpu_max = cpu_max, .grace = grace};
 }
@@ -112,20 +113,23 @@ INSTANTIATE_TEST_SUITE_P(
         Endless{"LoopInAFunction", "print('before')\ndef f():\n  global k\n  while 1: k += 1\nf()"},
         Endless{"LoopThatCatchesErrors",
                 "print('before')\nwhile True:\n  try: int('x')\n  except ValueError: pass"},
-        Endless{"Recursion", "print('before')\ndef f(n):\n  for _ in range(9): n > 90 or f(n + 1)\nf(0)"},
+        Endless{"Recursion",
+                "print('before')\ndef f(n):\n  for _ in range(9): n > 90 or f(n + 1)\nf(0)"},
         Endless{"Generator", "print('before')\nimport itertools\nfor _ in itertools.count(): pass"},
         Endless{"Sleep", "print('before')\ntime.sleep(3600)", true},
         Endless{"AsyncSleep", "print('before')\nawait asyncio.sleep(3600)", true},
         Endless{"AsyncRun", "print('before')\nasyncio.run(asyncio.sleep(3600))", true},
         Endless{"AsyncLoop", "print('before')\nwhile True: await asyncio.sleep(0)"},
-        Endless{"Finalizer", "print('before')\ntry:\n  while True: pass\nfinally:\n  kept.append(1)"}),
+        Endless{"Finalizer",
+                "print('before')\ntry:\n  while True: pass\nfinally:\n  kept.append(1)"}),
     [](const auto& test) { return test.param.name; });
 
 TEST(PythonDeadline, AfterwardsTheCodeThatWasInterruptedHasSeenIt) {
   on_guest_thread([] {
     Cells cells;
     cells.run(
-        "seen = []\ntry:\n  while True: pass\nexcept KeyboardInterrupt as e: seen.append(type(e).__name__)\nraise "
+        "seen = []\ntry:\n  while True: pass\nexcept KeyboardInterrupt as e: "
+        "seen.append(type(e).__name__)\nraise "
         "LookupError",
         cpu_time(50ms));
     EXPECT_EQ(cells.value("seen"), "[\"KeyboardInterrupt\"]");
@@ -135,9 +139,9 @@ TEST(PythonDeadline, AfterwardsTheCodeThatWasInterruptedHasSeenIt) {
 TEST(PythonDeadline, ACellThatSwallowsTheInterruptIsEndedByForce) {
   on_guest_thread([] {
     Cells cells;
-    const Outcome outcome =
-        cells.run("print('before')\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass",
-                  cpu_time(50ms, 100ms));
+    const Outcome outcome = cells.run(
+        "print('before')\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass",
+        cpu_time(50ms, 100ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_EQ(cells.sink.out, "before\n");
     EXPECT_TRUE(cells.session->invalid());
@@ -148,7 +152,8 @@ TEST(PythonDeadline, AnInterruptThatComesTooLateDoesNotHitTheNextCell) {
   on_guest_thread([] {
     Cells cells;
     for (int i = 0; i < 60; ++i) {
-      cells.run("for _ in range(4000): pass", {.wall_max = std::chrono::microseconds(100 * i), .grace = 30s});
+      cells.run("for _ in range(4000): pass",
+                {.wall_max = std::chrono::microseconds(100 * i), .grace = 30s});
       ASSERT_FALSE(cells.session->invalid());
       const Outcome next = cells.run("sum(range(100))");
       ASSERT_FALSE(next.error.has_value()) << next.error->name;
@@ -177,9 +182,11 @@ TEST(PythonStateless, KeepsOneInterpreterAndShowsNothingOfTheRunBefore) {
       RunRequest request;
       request.code =
           "import builtins, sys, os, json, random\n"
-          "marks = [hasattr(builtins, 'x'), 'x' in globals(), hasattr(json, 'x'), os.path.exists('/tmp/x'),\n"
+          "marks = [hasattr(builtins, 'x'), 'x' in globals(), hasattr(json, 'x'), "
+          "os.path.exists('/tmp/x'),\n"
           "         os.path.exists('/workspace/x'), os.environ.get('X'), len(sys.path)]\n"
-          "builtins.x = json.x = x = 1; open('/tmp/x', 'w').close(); open('/workspace/x', 'w').close()\n"
+          "builtins.x = json.x = x = 1; open('/tmp/x', 'w').close(); open('/workspace/x', "
+          "'w').close()\n"
           "os.environ['X'] = 'x'; sys.path.append('x'); os.chdir('/tmp')\n"
           "marks + [os.getcwd()]";
       const Outcome outcome = runner.run(request, sink).value();
@@ -195,19 +202,21 @@ TEST(PythonStateless, RandomNumbersDifferBetweenRuns) {
     Engine& runner = *PythonMachine::get().python;
     constexpr int kRuns = 5;
     for (const char* code :
-         {"import random; random.random()", "import random; random.getrandbits(64)", "import uuid; uuid.uuid4()",
-          "import uuid; uuid.uuid1()", "import secrets; secrets.token_hex()", "import tempfile; tempfile.mktemp()",
+         {"import random; random.random()", "import random; random.getrandbits(64)",
+          "import uuid; uuid.uuid4()", "import uuid; uuid.uuid1()",
+          "import secrets; secrets.token_hex()", "import tempfile; tempfile.mktemp()",
           "import os; os.urandom(8)", "import numpy as np; np.random.rand()",
           "import numpy; numpy.random.randint(10**9)", "from numpy.random import rand; rand()",
-          "import numpy.random as r; r.default_rng().random()", "from numpy.random.mtrand import rand; rand()",
-          "import random; random.gauss(0, 1)"}) {
+          "import numpy.random as r; r.default_rng().random()",
+          "from numpy.random.mtrand import rand; rand()", "import random; random.gauss(0, 1)"}) {
       std::set<std::string> values;
       for (int i = 0; i < kRuns; ++i) {
         wasi::BufferSink sink;
         RunRequest request;
         request.code = code;
         const Outcome outcome = runner.run(request, sink).value();
-        ASSERT_TRUE(outcome.value.has_value()) << code << (outcome.error ? outcome.error->message : "");
+        ASSERT_TRUE(outcome.value.has_value())
+            << code << (outcome.error ? outcome.error->message : "");
         values.insert(outcome.value->text);
       }
       EXPECT_EQ(values.size(), kRuns) << code;
@@ -235,7 +244,8 @@ TEST(PythonStreams, KeepTheirOrderAndPassInvalidUtf8On) {
     RunRequest request;
     request.code =
         "import sys\nsys.stdout.write('a')\nsys.stderr.write('b')\nsys.stdout.write('c')\n"
-        "_ = sys.stdout.buffer.write(b'\\xff\\xfe')\nsys.stderr.write('\\ud800')\nimport os; _ = os.write(1, "
+        "_ = sys.stdout.buffer.write(b'\\xff\\xfe')\nsys.stderr.write('\\ud800')\nimport os; _ = "
+        "os.write(1, "
         "b'd')";
     ASSERT_TRUE(cells.session->execute(request, sink).ok());
     EXPECT_EQ(sink.order, "<out>a<err>b<out>c<out>\xff\xfe<err>\\ud800<out>d");
@@ -247,7 +257,9 @@ TEST(PythonStreams, KeepTheirOrderAndPassInvalidUtf8On) {
 TEST(PythonContext, RunsExitHandlersWhenItEndsAndNotBefore) {
   on_guest_thread([] {
     Cells cells;
-    cells.run("import atexit; atexit.register(print, 'bye')\nf = open('/workspace/f', 'w'); f.write('left')");
+    cells.run(
+        "import atexit; atexit.register(print, 'bye')\nf = open('/workspace/f', 'w'); "
+        "f.write('left')");
     cells.run("print('second')");
     EXPECT_EQ(cells.sink.out, "second\n");
     cells.session->finish();
@@ -268,7 +280,8 @@ TEST(PythonContext, APendingTaskSeesItsCancellationAtTheEnd) {
   on_guest_thread([] {
     Cells cells;
     cells.run(
-        "import asyncio\nasync def wait():\n  try: await asyncio.sleep(100)\n  finally: print('cleaned up')\n"
+        "import asyncio\nasync def wait():\n  try: await asyncio.sleep(100)\n  finally: "
+        "print('cleaned up')\n"
         "t = asyncio.create_task(wait())\nawait asyncio.sleep(0)");
     cells.session->finish();
     EXPECT_EQ(cells.sink.out, "cleaned up\n");

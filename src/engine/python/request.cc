@@ -61,7 +61,8 @@ std::string_view stem(std::string_view path) {
 
 }  // namespace
 
-std::string cell_request(const RunRequest& request, std::string_view file_name, const CellFlags& flags) {
+std::string cell_request(const RunRequest& request, std::string_view file_name,
+                         const CellFlags& flags) {
   MarshalWriter writer;
   writer.tuple(6);
   writer.bytes(request.code);
@@ -85,7 +86,8 @@ std::string cell_request(const RunRequest& request, std::string_view file_name, 
   return std::move(writer).take();
 }
 
-std::string boot_source(const std::vector<DriverFile>& files, const std::vector<std::string>& imports) {
+std::string boot_source(const std::vector<DriverFile>& files,
+                        const std::vector<std::string>& imports) {
   std::string boot = "b''";
   std::string others;
   for (const auto& [path, content] : files) {
@@ -95,8 +97,9 @@ std::string boot_source(const std::vector<DriverFile>& files, const std::vector<
   std::string names;
   for (const std::string& name : imports) names += fmt::format("'{}',", name);
   return fmt::format(
-      "exec(compile({},'<sandbox/boot>','exec'),{{'__name__':'boot','FILES':{{{}}},'IMPORTS':[{}]}})", boot,
-      others, names);
+      "exec(compile({},'<sandbox/"
+      "boot>','exec'),{{'__name__':'boot','FILES':{{{}}},'IMPORTS':[{}]}})",
+      boot, others, names);
 }
 
 }  // namespace sw::engine

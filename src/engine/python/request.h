@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the driver is sent: the program that loads it, and a cell to run. Formats: engines/python/driver/boot.py
-// and cell.py.
+// What the driver is sent: the program that loads it, and a cell to run. Formats:
+// engines/python/driver/boot.py and cell.py.
 
 #include <string>
 #include <string_view>
@@ -21,9 +21,12 @@ struct CellFlags {
 };
 
 /// A cell as a tuple in marshal's format.
-std::string cell_request(const RunRequest& request, std::string_view file_name, const CellFlags& flags);
+std::string cell_request(const RunRequest& request, std::string_view file_name,
+                         const CellFlags& flags);
 
-/// Python source that runs the driver's boot.py with the other files at hand. `files` are paths and contents.
-std::string boot_source(const std::vector<DriverFile>& files, const std::vector<std::string>& imports);
+/// Python source that runs the driver's boot.py with the other files at hand. `files` are paths and
+/// contents.
+std::string boot_source(const std::vector<DriverFile>& files,
+                        const std::vector<std::string>& imports);
 
 }  // namespace sw::engine

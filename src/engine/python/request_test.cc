@@ -43,7 +43,8 @@ TEST(BootSource, QuotesEveryByteOfTheFiles) {
   const std::string_view content = "a'\\\n\xC3\x00"sv.substr(0, 6);
   EXPECT_EQ(
       boot_source({{"driver/boot.py", "go"}, {"driver/x.py", std::string(content)}}, {"json"}),
-      "exec(compile(b'go','<sandbox/boot>','exec'),{'__name__':'boot','FILES':{'x':b'a\\'\\\\\\n\\xc3\\x00',},"
+      "exec(compile(b'go','<sandbox/"
+      "boot>','exec'),{'__name__':'boot','FILES':{'x':b'a\\'\\\\\\n\\xc3\\x00',},"
       "'IMPORTS':['json',]})");
 }
 

@@ -9,7 +9,8 @@ namespace sw::engine {
 namespace {
 
 constexpr std::uint32_t kStackBytes = std::uint32_t{2} << 20;
-// Below the soft limit an error can still be raised and cleaned up after; past the hard one CPython gives up.
+// Below the soft limit an error can still be raised and cleaned up after; past the hard one CPython
+// gives up.
 constexpr std::uint32_t kMargin = std::uint32_t{64} << 10;
 // The three words follow the public part of the thread's state (c_stack_top, c_stack_soft_limit,
 // c_stack_hard_limit).
@@ -19,8 +20,8 @@ constexpr std::uint32_t kUsualDistanceMax = std::uint32_t{256} << 10;
 
 bool are_limits(const std::array<std::uint32_t, 3>& words) {
   const auto [top, soft, hard] = words;
-  return top > kStackBytes + kMargin && hard < soft && soft < top && top - hard < kUsualDistanceMax &&
-         top % 4096 == 0 && soft % 4096 == 0 && hard % 4096 == 0;
+  return top > kStackBytes + kMargin && hard < soft && soft < top &&
+         top - hard < kUsualDistanceMax && top % 4096 == 0 && soft % 4096 == 0 && hard % 4096 == 0;
 }
 
 }  // namespace

@@ -33,10 +33,11 @@ TEST(StackLimits, ThatAreNotThereAreAnError) {
   Memory memory;
   EXPECT_EQ(raise_stack_limits(memory.view(), kThread).error().code, ErrorCode::kNotFound);
   // In another order, or a stack that is too small.
-  ASSERT_TRUE(
-      memory.view().store(kThread + 0x310, std::array<std::uint32_t, 3>{kTop, kTop - 0x1E000, kTop - 0x1C000}));
+  ASSERT_TRUE(memory.view().store(
+      kThread + 0x310, std::array<std::uint32_t, 3>{kTop, kTop - 0x1E000, kTop - 0x1C000}));
   EXPECT_FALSE(raise_stack_limits(memory.view(), kThread).ok());
-  ASSERT_TRUE(memory.view().store(kThread + 0x310, std::array<std::uint32_t, 3>{0x20000, 0x4000, 0x2000}));
+  ASSERT_TRUE(
+      memory.view().store(kThread + 0x310, std::array<std::uint32_t, 3>{0x20000, 0x4000, 0x2000}));
   EXPECT_FALSE(raise_stack_limits(memory.view(), kThread).ok());
 }
 

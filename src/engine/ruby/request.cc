@@ -16,7 +16,8 @@ std::string ruby_request(const RunRequest& request, std::string_view file_name, 
 }
 
 std::string ruby_boot_code(const Manifest& manifest) {
-  return fmt::format("modules = %w({})\n{}", fmt::join(manifest.imports, " "), driver_file(manifest, "boot.rb"));
+  return fmt::format("modules = %w({})\n{}", fmt::join(manifest.imports, " "),
+                     driver_file(manifest, "boot.rb"));
 }
 
 }  // namespace sw::engine

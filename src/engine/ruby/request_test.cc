@@ -44,7 +44,8 @@ TEST(RubyRequest, SaysItsPartsAfterTheirSizes) {
 TEST(RubyRequest, CodeWithoutAFileIsCalledAsItsCell) {
   RunRequest request;
   request.args = {"-c", "-c"};
-  EXPECT_THAT(ruby_request(request, "<cell 2>", false), HasSubstr("\x02\0\0\0\x08\0\0\0<cell 2>\x02\0\0\0-c"s));
+  EXPECT_THAT(ruby_request(request, "<cell 2>", false),
+              HasSubstr("\x02\0\0\0\x08\0\0\0<cell 2>\x02\0\0\0-c"s));
 }
 
 TEST(RubyRequest, BootNamesTheModulesToRequire) {

@@ -19,16 +19,17 @@ constexpr char kLibraryFile[] = "ruby-lib.zip";
 constexpr std::uint64_t kLibraryInodes = std::uint64_t{1} << 40;
 
 Result<void> add_library(wasi::LayoutBuilder& builder, wasi::SharedBytes library) {
-  return builder.add_lazy_directory(kLibraryPath,
-                                    [library = std::move(library)](wasi::Node& owner) -> Result<wasi::Directory> {
-                                      SW_TRY(const auto archive, wasi::Archive::open(library));
-                                      wasi::Directory directory;
-                                      SW_CHECK_OK(archive->fill(directory, &owner, kLibraryInodes));
-                                      return directory;
-                                    });
+  return builder.add_lazy_directory(
+      kLibraryPath, [library = std::move(library)](wasi::Node& owner) -> Result<wasi::Directory> {
+        SW_TRY(const auto archive, wasi::Archive::open(library));
+        wasi::Directory directory;
+        SW_CHECK_OK(archive->fill(directory, &owner, kLibraryInodes));
+        return directory;
+      });
 }
 
-// The copy of the code that runs on the main stack still names asyncify's functions, and never calls them.
+// The copy of the code that runs on the main stack still names asyncify's functions, and never
+// calls them.
 Result<void> refuse_to_unwind(wasm::Linker& linker) {
   const auto refuse = []() -> Result<void> {
     return Error{ErrorCode::kGuestTrap, "the main stack was to be unwound", 0};
@@ -45,7 +46,8 @@ class Ruby final : public Language {
  public:
   explicit Ruby(Manifest manifest) : Language(std::move(manifest)) {}
 
-  Result<std::shared_ptr<const wasi::Layout>> make_layout(const std::filesystem::path& package) const override {
+  Result<std::shared_ptr<const wasi::Layout>> make_layout(
+      const std::filesystem::path& package) const override {
     SW_TRY(wasi::SharedBytes library, wasi::map_file(package / kLibraryFile));
     wasi::LayoutBuilder builder = wasi::standard_layout();
     SW_CHECK_OK(add_library(builder, std::move(library)));

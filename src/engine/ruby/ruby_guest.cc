@@ -8,15 +8,16 @@ namespace sw::engine {
 
 namespace {
 
-constexpr DriverFacts kDriver = {.interrupt_word = "sw_interrupt_address",
-                                 .stop_word = "sw_stop_flag_address",
-                                 .alarm_word = "sw_timer_flag_address",
-                                 .warm_file = "warm.rb",
-                                 .failing_code =
-                                     "Module.new do\n  def self.fail_once = raise(ArgumentError, %(cold))\n"
-                                     "  def self.walk\n    fail_once\n  rescue\n    raise IOError, %(warm)\n"
-                                     "  end\nend.walk",
-                                 .endless_code = "nil while true"};
+constexpr DriverFacts kDriver = {
+    .interrupt_word = "sw_interrupt_address",
+    .stop_word = "sw_stop_flag_address",
+    .alarm_word = "sw_timer_flag_address",
+    .warm_file = "warm.rb",
+    .failing_code =
+        "Module.new do\n  def self.fail_once = raise(ArgumentError, %(cold))\n"
+        "  def self.walk\n    fail_once\n  rescue\n    raise IOError, %(warm)\n"
+        "  end\nend.walk",
+    .endless_code = "nil while true"};
 
 }  // namespace
 
@@ -26,7 +27,8 @@ RubyGuest::RubyGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layou
 
 std::string RubyGuest::boot_code() const { return ruby_boot_code(manifest()); }
 
-std::string RubyGuest::cell(const RunRequest& request, std::string_view file_name, bool fresh) const {
+std::string RubyGuest::cell(const RunRequest& request, std::string_view file_name,
+                            bool fresh) const {
   return ruby_request(request, file_name, fresh);
 }
 
@@ -38,7 +40,8 @@ Result<void> RubyGuest::find_more_entry_points() {
 Result<Reply> RubyGuest::evaluate(const RunRequest& request, std::string_view file_name) {
   auto reply = DriverGuest::evaluate(request, file_name);
   if (reply.ok() || reply.error().code != ErrorCode::kGuestExit) return reply;
-  // A program's own exit comes back as an answer. Ruby itself exits where memory ends before it can make an error.
+  // A program's own exit comes back as an answer. Ruby itself exits where memory ends before it can
+  // make an error.
   return Error{ErrorCode::kGuestTrap, "Ruby gave up", 0};
 }
 
@@ -49,6 +52,8 @@ Result<void> RubyGuest::finish() {
   return {};
 }
 
-bool RubyGuest::is_out_of_memory(const GuestError& error) const { return error.name == "NoMemoryError"; }
+bool RubyGuest::is_out_of_memory(const GuestError& error) const {
+  return error.name == "NoMemoryError";
+}
 
 }  // namespace sw::engine

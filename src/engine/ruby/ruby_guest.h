@@ -19,7 +19,8 @@ namespace sw::engine {
 class RubyGuest final : public DriverGuest {
  public:
   /// `manifest` must outlive this.
-  RubyGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks);
+  RubyGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout,
+            const wasi::Clocks& clocks);
 
   Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) override;
   Result<void> finish() override;
@@ -28,7 +29,8 @@ class RubyGuest final : public DriverGuest {
 
  private:
   std::string boot_code() const override;
-  std::string cell(const RunRequest& request, std::string_view file_name, bool fresh) const override;
+  std::string cell(const RunRequest& request, std::string_view file_name,
+                   bool fresh) const override;
   Result<void> find_more_entry_points() override;
 
   wasm::Function<std::int32_t()> finish_;

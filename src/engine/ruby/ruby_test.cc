@@ -29,7 +29,8 @@ TEST(Ruby, HasAManifestWithItsDriverEmbedded) {
 struct RubyMachine {
   std::unique_ptr<Machine> machine = Machine::create().value();
   std::shared_ptr<EmbeddedEngine> ruby =
-      EmbeddedEngine::load(machine->environment(), find_language("ruby").value(), no_progress).value();
+      EmbeddedEngine::load(machine->environment(), find_language("ruby").value(), no_progress)
+          .value();
 
   static RubyMachine& get() {
     static RubyMachine the_machine;
@@ -42,8 +43,8 @@ void on_guest_thread(const Body& body) {
   ASSERT_TRUE(RubyMachine::get().ruby->on_guest_thread(body).ok());
 }
 
-/// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get somewhere
-/// before it is stopped is given CPU time.
+/// A busy machine may leave a cell no time at all for longer than a short limit. So what has to get
+/// somewhere before it is stopped is given CPU time.
 RunLimits cpu_time(std::chrono::nanoseconds cpu_max, std::chrono::nanoseconds grace = 30s) {
   return {.wall_max = 600s, .cpu_max = cpu_max, .grace = grace};
 }
@@ -110,7 +111,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Ruby, ACellThatNeverGivesInIsEndedByForce) {
   on_guest_thread([] {
     Cells cells;
-    const Outcome outcome = cells.run("loop { begin; loop {}; rescue Exception; end }", cpu_time(100ms, 200ms));
+    const Outcome outcome =
+        cells.run("loop { begin; loop {}; rescue Exception; end }", cpu_time(100ms, 200ms));
     EXPECT_EQ(outcome.ending, Ending::kTimeLimit);
     EXPECT_TRUE(cells.session->invalid());
   });

@@ -19,11 +19,13 @@ struct Content {
   bool exists = false;
   std::size_t schema = 0;
   std::optional<Time> alarm;
-  Rows rows;  // values are shared between a transaction's copy and the original; nobody changes them
+  // values are shared between a transaction's copy and the original; nobody changes them
+  Rows rows;
 };
 
 struct Entry {
-  std::mutex use;                // held through every transaction of the object; guards `generation`
+  // held through every transaction of the object; guards `generation`
+  std::mutex use;
   std::uint64_t generation = 0;  // the owner's
   Content content;               // changed under the disk's mutex and `use`, read under either
 };
@@ -34,8 +36,9 @@ struct MemoryDisk::State {
   explicit State(Bodies how_often) : bodies(how_often) {}
 
   const Bodies bodies;
-  std::mutex mutex;                                      // guards all below
-  std::map<ObjectName, std::shared_ptr<Entry>> entries;  // shared with the handles, which may outlive a removal
+  std::mutex mutex;  // guards all below
+  // shared with the handles, which may outlive a removal
+  std::map<ObjectName, std::shared_ptr<Entry>> entries;
   std::uint64_t generations = 0;
   std::optional<Error> failure;
 };
@@ -78,7 +81,8 @@ class MemoryTransaction final : public Transaction {
   }
 
   Result<void> scan_keys(const Range& range, Order order, const KeyCallback& each) override {
-    return scan(range, order, [&](std::string_view key, BytesView value) { return each(key, value.size()); });
+    return scan(range, order,
+                [&](std::string_view key, BytesView value) { return each(key, value.size()); });
   }
 
   Result<std::optional<Time>> alarm() override { return content_.alarm; }
@@ -87,12 +91,13 @@ class MemoryTransaction final : public Transaction {
     wrote_ = true;
     if (key.size() > kKeyBytesMax || value.size() > kValueBytesMax) {
       failure_ = Error{ErrorCode::kLimitExceeded,
-                       fmt::format("a row of {} + {} bytes: a key has at most {} and a value {}", key.size(),
-                                   value.size(), kKeyBytesMax, kValueBytesMax),
+                       fmt::format("a row of {} + {} bytes: a key has at most {} and a value {}",
+                                   key.size(), value.size(), kKeyBytesMax, kValueBytesMax),
                        0};
       return *failure_;
     }
-    content_.rows[{table, std::string(key)}] = std::make_shared<const Bytes>(value.begin(), value.end());
+    content_.rows[{table, std::string(key)}] =
+        std::make_shared<const Bytes>(value.begin(), value.end());
     return {};
   }
 
@@ -123,8 +128,10 @@ class MemoryTransaction final : public Transaction {
  private:
   std::pair<Rows::iterator, Rows::iterator> bounds(const Range& range) {
     const auto first = content_.rows.lower_bound({range.table, range.from});
-    auto last = range.to.empty() ? content_.rows.upper_bound({range.table, std::string(kKeyBytesMax + 1, '\xff')})
-                                 : content_.rows.lower_bound({range.table, range.to});
+    auto last =
+        range.to.empty()
+            ? content_.rows.upper_bound({range.table, std::string(kKeyBytesMax + 1, '\xff')})
+            : content_.rows.lower_bound({range.table, range.to});
     if (!range.to.empty() && range.to < range.from) last = first;
     return {first, last};
   }
@@ -136,8 +143,8 @@ class MemoryTransaction final : public Transaction {
 
 class MemoryObject final : public ObjectStorage {
  public:
-  MemoryObject(MemoryDisk::State& disk, ObjectName name, Schema schema, std::shared_ptr<Entry> entry,
-               std::uint64_t generation)
+  MemoryObject(MemoryDisk::State& disk, ObjectName name, Schema schema,
+               std::shared_ptr<Entry> entry, std::uint64_t generation)
       : disk_(disk),
         name_(std::move(name)),
         schema_(std::move(schema)),
@@ -190,7 +197,8 @@ class MemoryObject final : public ObjectStorage {
  private:
   Result<void> check_owner() const {
     if (entry_->generation == generation_) return {};
-    return Error{ErrorCode::kConflict, fmt::format("{} has another owner now", to_string(name_)), 0};
+    return Error{ErrorCode::kConflict, fmt::format("{} has another owner now", to_string(name_)),
+                 0};
   }
 
   Result<void> upgrade(MemoryTransaction& transaction) const {
@@ -198,9 +206,10 @@ class MemoryObject final : public ObjectStorage {
     if (version > schema_.steps.size()) {
       return Error{
           ErrorCode::kInvalidArgument,
-          fmt::format("{} has schema version {}, and this program knows versions up to {}: a newer program "
-                      "wrote it",
-                      to_string(name_), version, schema_.steps.size()),
+          fmt::format(
+              "{} has schema version {}, and this program knows versions up to {}: a newer program "
+              "wrote it",
+              to_string(name_), version, schema_.steps.size()),
           0};
     }
     for (; version < schema_.steps.size(); ++version) {
@@ -233,7 +242,8 @@ class MemoryStorage final : public Storage {
  public:
   explicit MemoryStorage(MemoryDisk::State& disk) : disk_(disk) {}
 
-  Result<std::unique_ptr<ObjectStorage>> open(const ObjectName& name, const Schema& schema) override {
+  Result<std::unique_ptr<ObjectStorage>> open(const ObjectName& name,
+                                              const Schema& schema) override {
     SW_CHECK_OK(check_name(name));
     const std::shared_ptr<Entry> entry = entry_of(name);
     const std::lock_guard lock(entry->use);
@@ -246,7 +256,8 @@ class MemoryStorage final : public Storage {
     SW_CHECK_OK(check_name(name));
     const std::lock_guard lock(disk_.mutex);
     const auto found = disk_.entries.find(name);
-    if (found == disk_.entries.end() || !found->second->content.exists) return std::optional<ObjectInfo>();
+    if (found == disk_.entries.end() || !found->second->content.exists)
+      return std::optional<ObjectInfo>();
     return std::optional<ObjectInfo>(ObjectInfo{name, found->second->content.alarm});
   }
 
@@ -257,7 +268,8 @@ class MemoryStorage final : public Storage {
     auto entry = disk_.entries.upper_bound({std::string(class_name), std::string(after_id)});
     for (; entry != disk_.entries.end() && entry->first.class_name == class_name; ++entry) {
       if (found.size() == count_max) break;
-      if (entry->second->content.exists) found.push_back({entry->first, entry->second->content.alarm});
+      if (entry->second->content.exists)
+        found.push_back({entry->first, entry->second->content.alarm});
     }
     return found;
   }
@@ -282,7 +294,8 @@ class MemoryStorage final : public Storage {
       const std::optional<Time>& alarm = entry->content.alarm;
       if (alarm && *alarm <= until) due.push_back({name, *alarm});
     }
-    std::stable_sort(due.begin(), due.end(), [](const DueAlarm& a, const DueAlarm& b) { return a.time < b.time; });
+    std::stable_sort(due.begin(), due.end(),
+                     [](const DueAlarm& a, const DueAlarm& b) { return a.time < b.time; });
     if (due.size() > count_max) due.resize(count_max);
     return due;
   }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Storage that lasts as long as its MemoryDisk: for tests, and for engines that are tried out without a data
-// folder.
+// Storage that lasts as long as its MemoryDisk: for tests, and for engines that are tried out
+// without a data folder.
 
 #include <cstdint>
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace sw::storage {
 
-/// How often the body of a read or a transaction runs. Twice, the first time undone, is what a database that
-/// resolves conflicts may do: for tests of whatever uses a storage.
+/// How often the body of a read or a transaction runs. Twice, the first time undone, is what a
+/// database that resolves conflicts may do: for tests of whatever uses a storage.
 enum class Bodies : std::uint8_t { kOnce, kTwice };
 
 /// What a process that "restarts" finds again: give the same disk to the next storage.

@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A copy of one state of the database. It is made from its rows, so it holds nothing that was deleted.
+// A copy of one state of the database. It is made from its rows, so it holds nothing that was
+// deleted.
 Result<void> copy_database(const fs::path& from, const fs::path& to) {
   SW_TRY(auto source, Connection::open(from, Connection::Mode::kExisting, ""));
   {
@@ -72,22 +73,26 @@ class Backup {
     const fs::path target = to_.object(entry.file);
     std::error_code error;
     if (!fs::exists(from_.object(entry.file), error)) {
-      return Error{ErrorCode::kNotFound, fmt::format("{} is missing", from_.object(entry.file).native()), 0};
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("{} is missing", from_.object(entry.file).native()), 0};
     }
     SW_CHECK_OK(copy_database(from_.object(entry.file), target));
     SW_TRY(auto file, ObjectFile::open(target, ""));
     SW_TRY(auto self, file->self());
     if (!self) return Error{ErrorCode::kNotFound, "its creation was not finished", 0};
     if (self->name != entry.name) {
-      return Error{ErrorCode::kCorrupt, fmt::format("its file is that of {}", to_string(self->name)), 0};
+      return Error{ErrorCode::kCorrupt,
+                   fmt::format("its file is that of {}", to_string(self->name)), 0};
     }
     return self->alarm;
   }
 
-  // Whether the folder that is copied still has the object: else it was deleted meanwhile, or never finished.
+  // Whether the folder that is copied still has the object: else it was deleted meanwhile, or never
+  // finished.
   Result<bool> still_exists(const Catalog::Entry& entry) const {
     SW_TRY(auto catalog, Connection::open(from_.catalog(), Connection::Mode::kExisting, ""));
-    SW_TRY(Statement select, catalog->prepare("SELECT 1 FROM object WHERE file = ?1 AND state = 2"));
+    SW_TRY(Statement select,
+           catalog->prepare("SELECT 1 FROM object WHERE file = ?1 AND state = 2"));
     select.bind(1, entry.file);
     return select.step();
   }
@@ -107,7 +112,8 @@ Result<BackupReport> back_up(const fs::path& folder, const fs::path& destination
     return Error{ErrorCode::kNotFound, fmt::format("{} is not a data folder", folder.native()), 0};
   }
   if (fs::exists(destination, error)) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{} exists already", destination.native()), 0};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} exists already", destination.native()), 0};
   }
   const fs::path parent = destination.has_parent_path() ? destination.parent_path() : fs::path(".");
   fs::create_directories(parent, error);

@@ -11,11 +11,12 @@ namespace sw::storage {
 namespace {
 
 // AUTOINCREMENT: a number is not given again after its row was deleted.
-// state: 0 reserved, 1 its first commit may be on disk, 2 confirmed. The step from 0 to 1 is what makes `settle`
-// write something in any case: a commit that changes no byte is not synced.
+// state: 0 reserved, 1 its first commit may be on disk, 2 confirmed. The step from 0 to 1 is what
+// makes `settle` write something in any case: a commit that changes no byte is not synced.
 const std::vector<std::string>& catalog_formats() {
   static const std::vector<std::string> steps = {
-      "CREATE TABLE object (file INTEGER PRIMARY KEY AUTOINCREMENT, class BLOB NOT NULL, id BLOB NOT NULL,"
+      "CREATE TABLE object (file INTEGER PRIMARY KEY AUTOINCREMENT, class BLOB NOT NULL, id BLOB "
+      "NOT NULL,"
       "  state INTEGER NOT NULL, alarm INTEGER, UNIQUE (class, id));"
       "CREATE INDEX object_by_alarm ON object (alarm, file) WHERE alarm IS NOT NULL;"
       "CREATE INDEX object_unconfirmed ON object (file) WHERE state < 2;"
@@ -31,7 +32,8 @@ Result<void> check_whole(Connection& connection, const std::filesystem::path& pa
   const auto damaged = [&](std::string_view what) {
     return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged: {}", path.native(), what), 0};
   };
-  SW_TRY(const std::int64_t rows, connection.number("SELECT count(*) FROM folder WHERE epoch >= 0"));
+  SW_TRY(const std::int64_t rows,
+         connection.number("SELECT count(*) FROM folder WHERE epoch >= 0"));
   if (rows != 1) return damaged("its own row is missing");
   SW_TRY(Statement check, connection.prepare("PRAGMA quick_check(1)"));
   SW_TRY(const bool row, check.step());
@@ -49,7 +51,8 @@ void bind_time(Statement& statement, int index, std::optional<Time> time) {
 
 }  // namespace
 
-Result<std::unique_ptr<Catalog>> Catalog::open(const std::filesystem::path& path, const std::string& vfs) {
+Result<std::unique_ptr<Catalog>> Catalog::open(const std::filesystem::path& path,
+                                               const std::string& vfs) {
   SW_TRY(auto connection, Connection::open(path, Connection::Mode::kCreate, vfs));
   SW_TRY(const std::int64_t pages, connection->number("PRAGMA page_count"));
   if (pages == 0) SW_CHECK_OK(prepare_new_database(*connection));
@@ -78,7 +81,8 @@ Result<std::vector<Catalog::Entry>> Catalog::entries(Statement& select) {
   for (;;) {
     SW_TRY(const bool row, select.step());
     if (!row) return found;
-    Entry entry{select.integer(0), {select.text(1), select.text(2)}, select.integer(3) != 0, std::nullopt};
+    Entry entry{
+        select.integer(0), {select.text(1), select.text(2)}, select.integer(3) != 0, std::nullopt};
     if (!select.is_null(4)) entry.alarm = Time(std::chrono::milliseconds(select.integer(4)));
     found.push_back(std::move(entry));
   }
@@ -93,14 +97,16 @@ Result<std::int64_t> Catalog::next_epoch() {
 
 Result<std::optional<Catalog::Entry>> Catalog::find(const ObjectName& name) {
   const std::lock_guard lock(mutex_);
-  SW_TRY(Statement select, connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
-                                                " WHERE class = ?1 AND id = ?2"));
+  SW_TRY(Statement select,
+         connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
+                              " WHERE class = ?1 AND id = ?2"));
   select.bind(1, name.class_name).bind(2, name.id);
   SW_TRY(auto found, entries(select));
   return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
 
-Result<std::vector<Catalog::Entry>> Catalog::list(std::string_view class_name, std::string_view after_id,
+Result<std::vector<Catalog::Entry>> Catalog::list(std::string_view class_name,
+                                                  std::string_view after_id,
                                                   std::size_t count_max) {
   const std::lock_guard lock(mutex_);
   SW_TRY(Statement select,
@@ -112,16 +118,17 @@ Result<std::vector<Catalog::Entry>> Catalog::list(std::string_view class_name, s
 
 Result<std::vector<Catalog::Entry>> Catalog::unconfirmed() {
   const std::lock_guard lock(mutex_);
-  SW_TRY(Statement select,
-         connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object WHERE state < 2"));
+  SW_TRY(
+      Statement select,
+      connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object WHERE state < 2"));
   return entries(select);
 }
 
 Result<std::vector<Catalog::Entry>> Catalog::all() {
   const std::lock_guard lock(mutex_);
-  SW_TRY(
-      Statement select,
-      connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object WHERE state = 2 ORDER BY file"));
+  SW_TRY(Statement select,
+         connection_->prepare(
+             "SELECT file, class, id, state = 2, alarm FROM object WHERE state = 2 ORDER BY file"));
   return entries(select);
 }
 
@@ -129,8 +136,9 @@ Result<std::vector<Catalog::Entry>> Catalog::alarms_after(Time time, FileNumber 
                                                           std::size_t count_max) {
   const std::lock_guard lock(mutex_);
   SW_TRY(Statement select,
-         connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
-                              " WHERE (alarm, file) > (?1, ?2) AND alarm <= ?3 ORDER BY alarm, file LIMIT ?4"));
+         connection_->prepare(
+             "SELECT file, class, id, state = 2, alarm FROM object"
+             " WHERE (alarm, file) > (?1, ?2) AND alarm <= ?3 ORDER BY alarm, file LIMIT ?4"));
   bind_time(select, 1, time);
   select.bind(2, file);
   bind_time(select, 3, until);
@@ -142,7 +150,8 @@ Result<FileNumber> Catalog::reserve(const ObjectName& name) {
   const std::lock_guard lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
   SW_TRY(Statement insert,
-         connection_->prepare("INSERT INTO object (class, id, state) VALUES (?1, ?2, 0) RETURNING file"));
+         connection_->prepare(
+             "INSERT INTO object (class, id, state) VALUES (?1, ?2, 0) RETURNING file"));
   insert.bind(1, name.class_name).bind(2, name.id);
   SW_TRY(const bool row, insert.step());
   const FileNumber file = row ? insert.integer(0) : 0;
@@ -153,15 +162,17 @@ Result<FileNumber> Catalog::reserve(const ObjectName& name) {
 Result<void> Catalog::release(FileNumber file) {
   const std::lock_guard lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
-  SW_TRY(Statement remove, connection_->prepare("DELETE FROM object WHERE file = ?1 AND state = 0"));
+  SW_TRY(Statement remove,
+         connection_->prepare("DELETE FROM object WHERE file = ?1 AND state = 0"));
   return remove.bind(1, file).run();
 }
 
 Result<void> Catalog::skip_to(FileNumber number) {
   const std::lock_guard lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
-  SW_TRY(Statement update,
-         connection_->prepare("UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'object'"));
+  SW_TRY(
+      Statement update,
+      connection_->prepare("UPDATE sqlite_sequence SET seq = max(seq, ?1) WHERE name = 'object'"));
   return update.bind(1, number).run();
 }
 
@@ -185,7 +196,8 @@ Result<void> Catalog::confirm(FileNumber file) {
 Result<void> Catalog::settle(FileNumber file, std::optional<Time> alarm) {
   const std::lock_guard lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kYes));
-  SW_TRY(Statement update, connection_->prepare("UPDATE object SET state = 1, alarm = ?2 WHERE file = ?1"));
+  SW_TRY(Statement update,
+         connection_->prepare("UPDATE object SET state = 1, alarm = ?2 WHERE file = ?1"));
   update.bind(1, file);
   bind_time(update, 2, alarm);
   return update.run();
@@ -194,7 +206,8 @@ Result<void> Catalog::settle(FileNumber file, std::optional<Time> alarm) {
 Result<void> Catalog::lower_alarm(FileNumber file, Time time) {
   const std::lock_guard lock(mutex_);
   {
-    SW_TRY(Statement select, connection_->prepare("SELECT 1 FROM object WHERE file = ?1 AND alarm <= ?2"));
+    SW_TRY(Statement select,
+           connection_->prepare("SELECT 1 FROM object WHERE file = ?1 AND alarm <= ?2"));
     select.bind(1, file);
     bind_time(select, 2, time);
     SW_TRY(const bool early_enough, select.step());
@@ -223,7 +236,8 @@ Result<void> Catalog::drop(FileNumber file) {
   RollbackGuard guard(*connection_);
   SW_CHECK_OK(connection_->execute("BEGIN IMMEDIATE"));
   {
-    SW_TRY(Statement insert, connection_->prepare("INSERT OR IGNORE INTO garbage (file) VALUES (?1)"));
+    SW_TRY(Statement insert,
+           connection_->prepare("INSERT OR IGNORE INTO garbage (file) VALUES (?1)"));
     SW_CHECK_OK(insert.bind(1, file).run());
     SW_TRY(Statement remove, connection_->prepare("DELETE FROM object WHERE file = ?1"));
     SW_CHECK_OK(remove.bind(1, file).run());

@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The list of a data folder's objects: which file each lies in, and when to look at it for an alarm.
+// The list of a data folder's objects: which file each lies in, and when to look at it for an
+// alarm.
 //
-// What an object is, its own file says. The catalog can be made anew from the files, and never needs to change in
-// one transaction with them:
-// - A file's number is never used twice, so whoever still has a deleted object's file open harms no other object.
+// What an object is, its own file says. The catalog can be made anew from the files, and never
+// needs to change in one transaction with them:
+// - A file's number is never used twice, so whoever still has a deleted object's file open harms no
+// other object.
 // - An object is `confirmed` once its first commit is known to be done. Before, its file decides.
-// - An alarm in here is never later than the object's own: it goes to disk before an earlier alarm is committed,
-// and
+// - An alarm in here is never later than the object's own: it goes to disk before an earlier alarm
+// is committed, and
 //   is raised after a later one was. So looking at the objects whose time has come misses none.
 // - A file to be deleted is listed as garbage in the transaction that drops its object.
 
@@ -29,8 +31,8 @@ namespace sw::storage {
 
 using FileNumber = std::int64_t;
 
-/// Whether a change must be on disk before the call returns. What is not may be lost by a power loss, never by a
-/// crash of this process.
+/// Whether a change must be on disk before the call returns. What is not may be lost by a power
+/// loss, never by a crash of this process.
 enum class Durable : std::uint8_t { kNo, kYes };
 
 /// Threads: any.
@@ -43,17 +45,20 @@ class Catalog {
     std::optional<Time> alarm;
   };
 
-  static Result<std::unique_ptr<Catalog>> open(const std::filesystem::path& path, const std::string& vfs);
+  static Result<std::unique_ptr<Catalog>> open(const std::filesystem::path& path,
+                                               const std::string& vfs);
 
   /// Higher with each call, across restarts.
   Result<std::int64_t> next_epoch();
 
   Result<std::optional<Entry>> find(const ObjectName& name);
-  Result<std::vector<Entry>> list(std::string_view class_name, std::string_view after_id, std::size_t count_max);
+  Result<std::vector<Entry>> list(std::string_view class_name, std::string_view after_id,
+                                  std::size_t count_max);
   Result<std::vector<Entry>> unconfirmed();
   Result<std::vector<Entry>> all();
   /// By alarm, those after (`time`, `file`).
-  Result<std::vector<Entry>> alarms_after(Time time, FileNumber file, Time until, std::size_t count_max);
+  Result<std::vector<Entry>> alarms_after(Time time, FileNumber file, Time until,
+                                          std::size_t count_max);
 
   /// A new, unconfirmed entry. Not durable.
   Result<FileNumber> reserve(const ObjectName& name);

@@ -35,8 +35,8 @@ Error error_of(sqlite3* handle, int code, const std::filesystem::path& path) {
   const ErrorCode kind = code_of(code);
   const char* what = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
   const int system_error = handle != nullptr ? sqlite3_system_errno(handle) : 0;
-  std::string message =
-      fmt::format("{}{}: {}", path.native(), kind == ErrorCode::kCorrupt ? " is damaged" : "", what);
+  std::string message = fmt::format("{}{}: {}", path.native(),
+                                    kind == ErrorCode::kCorrupt ? " is damaged" : "", what);
   if (kind == ErrorCode::kUnavailable && system_error != 0) {
     message = errno_error(system_error, message).message;
   }
@@ -86,22 +86,29 @@ Result<void> Statement::run() {
   }
 }
 
-std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
 
-bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
 
 BytesView Statement::bytes(int column) const {
   const void* data = sqlite3_column_blob(statement_, column);
-  return {static_cast<const std::byte*>(data), static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  return {static_cast<const std::byte*>(data),
+          static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::filesystem::path& path, Mode mode,
                                                      const std::string& vfs) {
-  // NOMUTEX: a connection is never used by two threads at once, and its own lock would be taken for each call.
+  // NOMUTEX: a connection is never used by two threads at once, and its own lock would be taken for
+  // each call.
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   if (mode == Mode::kCreate) flags |= SQLITE_OPEN_CREATE;
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, vfs.empty() ? nullptr : vfs.c_str());
+  const int code =
+      sqlite3_open_v2(path.c_str(), &handle, flags, vfs.empty() ? nullptr : vfs.c_str());
   if (code != SQLITE_OK) {
     Error error = error_of(handle, code, path);
     sqlite3_close(handle);
@@ -111,7 +118,9 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::filesystem::path
   return std::unique_ptr<Connection>(new Connection(handle, path));
 }
 
-Result<std::unique_ptr<Connection>> Connection::open_in_memory() { return open(":memory:", Mode::kCreate, ""); }
+Result<std::unique_ptr<Connection>> Connection::open_in_memory() {
+  return open(":memory:", Mode::kCreate, "");
+}
 
 Connection::~Connection() {
   for (const auto& [sql, statement] : idle_) sqlite3_finalize(statement);
@@ -132,8 +141,8 @@ Result<Statement> Connection::prepare(std::string_view sql) {
     return statement;
   }
   sqlite3_stmt* statement = nullptr;
-  const int code = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
-                                      &statement, nullptr);
+  const int code = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   if (code != SQLITE_OK) return error(code);
   return Statement(*this, sql, statement);
 }
@@ -141,7 +150,9 @@ Result<Statement> Connection::prepare(std::string_view sql) {
 Result<std::int64_t> Connection::number(std::string_view sql) {
   SW_TRY(Statement statement, prepare(sql));
   SW_TRY(const bool row, statement.step());
-  if (!row) return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged: a row is missing", path_.native()), 0};
+  if (!row)
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("{} is damaged: a row is missing", path_.native()), 0};
   return statement.integer(0);
 }
 
@@ -161,7 +172,8 @@ Error Connection::error(int code) const { return error_of(handle_, code, path_);
 
 Result<void> delete_database(const std::filesystem::path& path, const std::string& vfs) {
   sqlite3_vfs* files = sqlite3_vfs_find(vfs.empty() ? nullptr : vfs.c_str());
-  if (files == nullptr) return Error{ErrorCode::kInvalidArgument, "no such SQLite file layer: " + vfs, 0};
+  if (files == nullptr)
+    return Error{ErrorCode::kInvalidArgument, "no such SQLite file layer: " + vfs, 0};
   // The database first: left without its log it would look like an older state of the object.
   for (const char* suffix : {"", "-shm", "-wal", "-journal"}) {
     const std::string name = path.native() + suffix;

@@ -22,12 +22,14 @@ namespace sw::storage {
 
 class Connection;
 
-/// One use of a prepared statement, which goes back to its connection afterwards. Bound bytes are not copied:
-/// they have to outlive the Statement.
+/// One use of a prepared statement, which goes back to its connection afterwards. Bound bytes are
+/// not copied: they have to outlive the Statement.
 class Statement {
  public:
   Statement(Statement&& other) noexcept
-      : connection_(other.connection_), sql_(other.sql_), statement_(std::exchange(other.statement_, nullptr)) {}
+      : connection_(other.connection_),
+        sql_(other.sql_),
+        statement_(std::exchange(other.statement_, nullptr)) {}
   Statement& operator=(Statement&&) = delete;
   ~Statement();
 
@@ -84,13 +86,14 @@ class Connection {
   void roll_back();
 
   const std::filesystem::path& path() const { return path_; }
-  /// The Error for a result code: kCorrupt for a damaged file, kUnavailable for what the disk or another process
-  /// is to blame for. The message names the file.
+  /// The Error for a result code: kCorrupt for a damaged file, kUnavailable for what the disk or
+  /// another process is to blame for. The message names the file.
   Error error(int code) const;
 
  private:
   friend class Statement;
-  Connection(sqlite3* handle, std::filesystem::path path) : handle_(handle), path_(std::move(path)) {}
+  Connection(sqlite3* handle, std::filesystem::path path)
+      : handle_(handle), path_(std::move(path)) {}
 
   sqlite3* handle_;
   std::filesystem::path path_;

@@ -48,9 +48,11 @@ Result<DataFolder> DataFolder::own(const fs::path& path) {
   UniqueFd lock(::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!lock) return errno_error(errno, fmt::format("cannot open {}", file.native()));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return errno_error(errno, fmt::format("cannot lock {}", file.native()));
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("the data folder {} is in use by {}", path.native(), owner_of(lock.get())), 0};
+    if (errno != EWOULDBLOCK)
+      return errno_error(errno, fmt::format("cannot lock {}", file.native()));
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format("the data folder {} is in use by {}", path.native(), owner_of(lock.get())), 0};
   }
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), pid.data(), pid.size(), 0) < 0) {
@@ -60,7 +62,8 @@ Result<DataFolder> DataFolder::own(const fs::path& path) {
 }
 
 fs::path DataFolder::object(std::int64_t file) const {
-  return path_ / "objects" / fmt::format("{:02x}", file & 0xff) / fmt::format("{:x}{}", file, kSuffix);
+  return path_ / "objects" / fmt::format("{:02x}", file & 0xff) /
+         fmt::format("{:x}{}", file, kSuffix);
 }
 
 Result<void> DataFolder::make_room_for(std::int64_t file) const {
@@ -88,7 +91,8 @@ Result<std::vector<std::int64_t>> DataFolder::object_files() const {
     std::int64_t file = 0;
     const char* end = name.data() + name.size() - kSuffix.size();
     const auto parsed = std::from_chars(name.data(), end, file, 16);
-    if (parsed.ec == std::errc() && parsed.ptr == end && object(file) == entries->path()) files.push_back(file);
+    if (parsed.ec == std::errc() && parsed.ptr == end && object(file) == entries->path())
+      files.push_back(file);
   }
   if (error) return errno_error(error.value(), fmt::format("cannot list {}", path_.native()));
   return files;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where things lie in a data folder, and the lock that gives it to one process. docs/data-folder.md describes it.
+// Where things lie in a data folder, and the lock that gives it to one process. docs/data-folder.md
+// describes it.
 
 #include <cstdint>
 #include <filesystem>
@@ -15,10 +16,13 @@ namespace sw::storage {
 
 class DataFolder {
  public:
-  /// Creates the folder if need be and locks it. kUnavailable if another process has it, naming that process.
+  /// Creates the folder if need be and locks it. kUnavailable if another process has it, naming
+  /// that process.
   static Result<DataFolder> own(const std::filesystem::path& path);
   /// Where things lie in a folder that is not ours to change.
-  static DataFolder look_at(const std::filesystem::path& path) { return DataFolder(path, UniqueFd()); }
+  static DataFolder look_at(const std::filesystem::path& path) {
+    return DataFolder(path, UniqueFd());
+  }
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path catalog() const { return path_ / "catalog.sqlite"; }
@@ -31,7 +35,8 @@ class DataFolder {
   Result<std::vector<std::int64_t>> object_files() const;
 
  private:
-  DataFolder(std::filesystem::path path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  DataFolder(std::filesystem::path path, UniqueFd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::filesystem::path path_;
   UniqueFd lock_;  // closing it gives the folder up

@@ -26,7 +26,8 @@ constexpr std::size_t kSectorBytes = 512;
 struct Undo {
   std::int64_t size_before = 0;
   std::int64_t offset = 0;
-  std::vector<char> before;  // the bytes that were there; fewer than were written where the file was shorter
+  // the bytes that were there; fewer than were written where the file was shorter
+  std::vector<char> before;
   std::size_t written = 0;
 };
 
@@ -65,7 +66,9 @@ struct File {
 };
 
 File& self(sqlite3_file* file) { return *reinterpret_cast<File*>(file); }
-FaultyDisk::State& disk_of(sqlite3_vfs* vfs) { return *static_cast<FaultyDisk::State*>(vfs->pAppData); }
+FaultyDisk::State& disk_of(sqlite3_vfs* vfs) {
+  return *static_cast<FaultyDisk::State*>(vfs->pAppData);
+}
 
 std::int64_t size_of(File& file) {
   sqlite3_int64 size = 0;
@@ -78,7 +81,8 @@ void remember(File& file, std::int64_t offset, std::size_t written) {
   const std::int64_t there =
       std::clamp<std::int64_t>(undo.size_before - offset, 0, static_cast<std::int64_t>(written));
   undo.before.resize(static_cast<std::size_t>(there));
-  if (there > 0) file.real()->pMethods->xRead(file.real(), undo.before.data(), static_cast<int>(there), offset);
+  if (there > 0)
+    file.real()->pMethods->xRead(file.real(), undo.before.data(), static_cast<int>(there), offset);
   file.disk->unsafe[*file.path].changes.push_back(std::move(undo));
 }
 
@@ -98,7 +102,8 @@ int on_write(sqlite3_file* f, const void* from, int count, sqlite3_int64 offset)
   File& file = self(f);
   const std::lock_guard lock(file.disk->mutex);
   if (!file.disk->allow()) return SQLITE_IOERR_WRITE;
-  if (file.disk->syncs == FaultyDisk::Syncs::kReal) remember(file, offset, static_cast<std::size_t>(count));
+  if (file.disk->syncs == FaultyDisk::Syncs::kReal)
+    remember(file, offset, static_cast<std::size_t>(count));
   return file.real()->pMethods->xWrite(file.real(), from, count, offset);
 }
 
@@ -133,7 +138,9 @@ int on_sync(sqlite3_file* f, int flags) noexcept {
 int on_file_size(sqlite3_file* f, sqlite3_int64* size) noexcept {
   return self(f).real()->pMethods->xFileSize(self(f).real(), size);
 }
-int on_lock(sqlite3_file* f, int level) noexcept { return self(f).real()->pMethods->xLock(self(f).real(), level); }
+int on_lock(sqlite3_file* f, int level) noexcept {
+  return self(f).real()->pMethods->xLock(self(f).real(), level);
+}
 int on_unlock(sqlite3_file* f, int level) noexcept {
   return self(f).real()->pMethods->xUnlock(self(f).real(), level);
 }
@@ -143,7 +150,9 @@ int on_check_lock(sqlite3_file* f, int* out) noexcept {
 int on_control(sqlite3_file* f, int op, void* arg) noexcept {
   return self(f).real()->pMethods->xFileControl(self(f).real(), op, arg);
 }
-int on_sector_size(sqlite3_file* f) noexcept { return self(f).real()->pMethods->xSectorSize(self(f).real()); }
+int on_sector_size(sqlite3_file* f) noexcept {
+  return self(f).real()->pMethods->xSectorSize(self(f).real());
+}
 int on_characteristics(sqlite3_file* f) noexcept {
   return self(f).real()->pMethods->xDeviceCharacteristics(self(f).real());
 }
@@ -153,7 +162,9 @@ int on_shm_map(sqlite3_file* f, int page, int size, int extend, void volatile** 
 int on_shm_lock(sqlite3_file* f, int offset, int n, int flags) noexcept {
   return self(f).real()->pMethods->xShmLock(self(f).real(), offset, n, flags);
 }
-void on_shm_barrier(sqlite3_file* f) noexcept { self(f).real()->pMethods->xShmBarrier(self(f).real()); }
+void on_shm_barrier(sqlite3_file* f) noexcept {
+  self(f).real()->pMethods->xShmBarrier(self(f).real());
+}
 int on_shm_unmap(sqlite3_file* f, int remove) noexcept {
   return self(f).real()->pMethods->xShmUnmap(self(f).real(), remove);
 }
@@ -178,13 +189,15 @@ const sqlite3_io_methods kMethods = {2,
                                      nullptr,
                                      nullptr};
 
-int on_open(sqlite3_vfs* vfs, const char* path, sqlite3_file* f, int flags, int* out_flags) noexcept {
+int on_open(sqlite3_vfs* vfs, const char* path, sqlite3_file* f, int flags,
+            int* out_flags) noexcept {
   FaultyDisk::State& disk = disk_of(vfs);
   File& file = self(f);
   file.base.pMethods = nullptr;
   const std::lock_guard lock(disk.mutex);
   std::error_code error;
-  const bool creates = path != nullptr && (flags & SQLITE_OPEN_CREATE) != 0 && !fs::exists(path, error);
+  const bool creates =
+      path != nullptr && (flags & SQLITE_OPEN_CREATE) != 0 && !fs::exists(path, error);
   if (creates && !disk.allow()) return SQLITE_CANTOPEN;
   const int code = disk.real->xOpen(disk.real, path, file.real(), flags, out_flags);
   if (code != SQLITE_OK) return code;
@@ -202,7 +215,8 @@ int on_delete(sqlite3_vfs* vfs, const char* path, int sync_folder) noexcept {
   std::error_code error;
   if (fs::exists(path, error) && !disk.allow()) return SQLITE_IOERR_DELETE;
   disk.unsafe.erase(path);
-  (void)sync_folder;  // a deletion is taken to be safe at once: the harder case is that of a file that is gone
+  // a deletion is taken to be safe at once: the harder case is that of a file that is gone
+  (void)sync_folder;
   return disk.real->xDelete(disk.real, path, 0);
 }
 
@@ -236,7 +250,8 @@ void undo_all(const std::string& path, const std::vector<Undo>& changes) {
   for (auto undo = changes.rbegin(); undo != changes.rend(); ++undo) {
     std::error_code error;
     fs::resize_file(path, static_cast<std::uintmax_t>(undo->size_before), error);
-    if (!undo->before.empty()) write_at(path, undo->offset, undo->before.data(), undo->before.size());
+    if (!undo->before.empty())
+      write_at(path, undo->offset, undo->before.data(), undo->before.size());
   }
 }
 
@@ -247,10 +262,12 @@ void tear(const std::string& path, const std::vector<Undo>& changes, std::mt1993
     for (std::size_t at = 0; at < undo->written; at += kSectorBytes) {
       if (random() % 2 == 0) continue;
       const std::size_t count = std::min(kSectorBytes, undo->written - at);
-      const std::size_t known = at < undo->before.size() ? std::min(count, undo->before.size() - at) : 0;
+      const std::size_t known =
+          at < undo->before.size() ? std::min(count, undo->before.size() - at) : 0;
       const std::int64_t offset = undo->offset + static_cast<std::int64_t>(at);
       if (known > 0) write_at(path, offset, undo->before.data() + at, known);
-      if (known < count) write_at(path, offset + static_cast<std::int64_t>(known), zeros.data(), count - known);
+      if (known < count)
+        write_at(path, offset + static_cast<std::int64_t>(known), zeros.data(), count - known);
     }
   }
 }
@@ -260,7 +277,8 @@ void tear(const std::string& path, const std::vector<Undo>& changes, std::mt1993
 FaultyDisk::FaultyDisk() : state_(std::make_unique<State>()) {
   State& state = *state_;
   state.real = sqlite3_vfs_find(nullptr);
-  state.name = fmt::format("sw-faulty-{}", static_cast<void*>(&state));  // SQLite finds layers by name
+  state.name =
+      fmt::format("sw-faulty-{}", static_cast<void*>(&state));  // SQLite finds layers by name
   state.vfs = {};
   state.vfs.iVersion = 1;
   state.vfs.szOsFile = static_cast<int>(sizeof(File)) + state.real->szOsFile;

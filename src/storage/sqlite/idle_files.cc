@@ -26,8 +26,8 @@ void IdleFiles::put_back(FileNumber number, std::unique_ptr<ObjectFile> file) {
       idle_.pop_front();
     }
   }
-  // Closed outside of the lock: it writes what the log holds into the database, and waits for the disk. The object
-  // may be opened again meanwhile; SQLite keeps two connections to one file apart.
+  // Closed outside of the lock: it writes what the log holds into the database, and waits for the
+  // disk. The object may be opened again meanwhile; SQLite keeps two connections to one file apart.
   if (surplus && !surplus->compact_if_worthwhile().ok()) {
     // Then the file stays as large as it is; whatever is wrong with it shows at its next use.
   }

@@ -13,8 +13,9 @@
 
 namespace sw::storage {
 
-/// Keeps open databases that nobody uses at the moment, up to a number; those used longest ago are closed. So the
-/// open databases are at most that many, and one more for each thread that is at work.
+/// Keeps open databases that nobody uses at the moment, up to a number; those used longest ago are
+/// closed. So the open databases are at most that many, and one more for each thread that is at
+/// work.
 /// Threads: any.
 class IdleFiles {
  public:

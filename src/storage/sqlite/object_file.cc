@@ -11,16 +11,21 @@ namespace sw::storage {
 
 namespace {
 
-// Small pages: a step changes a few hundred bytes here and there, and every page touched is written whole.
+// Small pages: a step changes a few hundred bytes here and there, and every page touched is written
+// whole.
 constexpr std::size_t kPageBytes = 1024;
 constexpr std::int64_t kApplicationId = 0x73627877;  // "sbxw"
 
-// A row that does not fit into a quarter of a page is padded to a whole number of pages beyond what stays in the
-// leaf: rewritten with another length it then still takes the same pages, and SQLite overwrites them in place
-// instead of moving pages to and from its free list, which costs two more pages for each transaction.
+// A row that does not fit into a quarter of a page is padded to a whole number of pages beyond what
+// stays in the
+// leaf: rewritten with another length it then still takes the same pages, and SQLite overwrites
+// them in place instead of moving pages to and from its free list, which costs two more pages for
+// each transaction.
 constexpr std::size_t kUnpaddedBytesMax = kPageBytes / 4;
-constexpr std::size_t kPaddedBytesMax = std::size_t{64} << 10U;  // beyond it, padding no longer matters
-constexpr std::size_t kLeafBytes = 104;                          // of a long row, in a leaf of pages this size
+// beyond it, padding no longer matters
+constexpr std::size_t kPaddedBytesMax = std::size_t{64} << 10U;
+// of a long row, in a leaf of pages this size
+constexpr std::size_t kLeafBytes = 104;
 constexpr std::size_t kOverflowBytes = kPageBytes - 4;
 constexpr std::size_t kRowHeaderBytes = 12;  // lengths and types of the columns, about
 
@@ -33,7 +38,8 @@ std::size_t padded_size(std::size_t key_bytes, std::size_t value_bytes, std::siz
   const std::size_t pages =
       value_bytes > in_leaf ? (value_bytes - in_leaf + kOverflowBytes - 1) / kOverflowBytes : 0;
   const std::size_t size = std::max(value_bytes, in_leaf + pages * kOverflowBytes);
-  // A value that got a little shorter keeps its pages; those that stay all zero are not written again.
+  // A value that got a little shorter keeps its pages; those that stay all zero are not written
+  // again.
   const std::size_t slack = std::max(size / 4, 2 * kOverflowBytes);
   return stored_bytes > size && stored_bytes <= size + slack ? stored_bytes : size;
 }
@@ -52,7 +58,8 @@ std::string_view scan_sql(bool values, bool bounded, Order order) {
       "SELECT k, coalesce(n, length(v)) FROM data WHERE t = ?1 AND k >= ?2 ORDER BY k",
       "SELECT k, coalesce(n, length(v)) FROM data WHERE t = ?1 AND k >= ?2 ORDER BY k DESC",
       "SELECT k, coalesce(n, length(v)) FROM data WHERE t = ?1 AND k >= ?2 AND k < ?3 ORDER BY k",
-      "SELECT k, coalesce(n, length(v)) FROM data WHERE t = ?1 AND k >= ?2 AND k < ?3 ORDER BY k DESC",
+      "SELECT k, coalesce(n, length(v)) FROM data WHERE t = ?1 AND k >= ?2 AND k < ?3 ORDER BY k "
+      "DESC",
       "SELECT k, n, v FROM data WHERE t = ?1 AND k >= ?2 ORDER BY k",
       "SELECT k, n, v FROM data WHERE t = ?1 AND k >= ?2 ORDER BY k DESC",
       "SELECT k, n, v FROM data WHERE t = ?1 AND k >= ?2 AND k < ?3 ORDER BY k",
@@ -69,7 +76,8 @@ Result<Statement> start_scan(Connection& connection, std::string_view sql, const
 }
 
 Error damaged(const Connection& connection, std::string_view how) {
-  return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged: {}", connection.path().native(), how), 0};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{} is damaged: {}", connection.path().native(), how), 0};
 }
 
 // The value without its padding; `length_column` comes right before the value's.
@@ -86,12 +94,14 @@ Result<BytesView> value_of(const Connection& connection, const Statement& row, i
 }  // namespace
 
 const std::vector<std::string>& object_file_formats() {
-  // In `data`, v is a value with padding, and n its length without (NULL: there is none). Rowids on purpose: an
-  // update then leaves the key's index alone and overwrites the value in place.
+  // In `data`, v is a value with padding, and n its length without (NULL: there is none). Rowids on
+  // purpose: an update then leaves the key's index alone and overwrites the value in place.
   static const std::vector<std::string> steps = {
-      "CREATE TABLE self (one INTEGER PRIMARY KEY CHECK (one = 1), class BLOB NOT NULL, id BLOB NOT NULL,"
+      "CREATE TABLE self (one INTEGER PRIMARY KEY CHECK (one = 1), class BLOB NOT NULL, id BLOB "
+      "NOT NULL,"
       "  schema INTEGER NOT NULL, alarm INTEGER);"
-      "CREATE TABLE data (t INTEGER NOT NULL, k BLOB NOT NULL, n INTEGER, v BLOB NOT NULL, PRIMARY KEY (t, k));",
+      "CREATE TABLE data (t INTEGER NOT NULL, k BLOB NOT NULL, n INTEGER, v BLOB NOT NULL, PRIMARY "
+      "KEY (t, k));",
   };
   return steps;
 }
@@ -100,35 +110,43 @@ Result<void> migrate(Connection& connection, const std::vector<std::string>& ste
   SW_TRY(const std::int64_t format, connection.number("PRAGMA user_version"));
   const auto known = static_cast<std::int64_t>(steps.size());
   if (format < 0 || format > known) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} has format {}, and this program knows formats up to {}: a newer program wrote it",
-                             connection.path().native(), format, known),
-                 0};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format(
+            "{} has format {}, and this program knows formats up to {}: a newer program wrote it",
+            connection.path().native(), format, known),
+        0};
   }
   for (std::int64_t step = format; step < known; ++step) {
     SW_CHECK_OK(connection.execute(steps[static_cast<std::size_t>(step)].c_str()));
   }
-  if (format != known) SW_CHECK_OK(connection.execute(fmt::format("PRAGMA user_version = {}", known).c_str()));
+  if (format != known)
+    SW_CHECK_OK(connection.execute(fmt::format("PRAGMA user_version = {}", known).c_str()));
   return {};
 }
 
 Result<void> prepare_new_database(Connection& connection) {
-  // One page, written without a journal, since there is nothing yet to go back to, and synced once. It has to be
-  // on disk before the first commit: SQLite discards the log of a database file that is empty.
-  SW_CHECK_OK(connection.execute(fmt::format("PRAGMA page_size = {}; PRAGMA auto_vacuum = NONE;"
-                                             "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;"
-                                             "PRAGMA application_id = {}; PRAGMA journal_mode = WAL",
-                                             kPageBytes, kApplicationId)
-                                     .c_str()));
+  // One page, written without a journal, since there is nothing yet to go back to, and synced once.
+  // It has to be on disk before the first commit: SQLite discards the log of a database file that
+  // is empty.
+  SW_CHECK_OK(
+      connection.execute(fmt::format("PRAGMA page_size = {}; PRAGMA auto_vacuum = NONE;"
+                                     "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;"
+                                     "PRAGMA application_id = {}; PRAGMA journal_mode = WAL",
+                                     kPageBytes, kApplicationId)
+                             .c_str()));
   return connection.sync();
 }
 
 Result<void> configure(Connection& connection) {
-  // FULL: a commit is on disk when it returns. Deleted content is overwritten where its page is written anyway.
+  // FULL: a commit is on disk when it returns. Deleted content is overwritten where its page is
+  // written anyway.
   return connection.execute(
-      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = FAST; PRAGMA cache_size = "
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = FAST; PRAGMA "
+      "cache_size = "
       "-512;"
-      "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 2097152; PRAGMA cell_size_check = ON;"
+      "PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 2097152; PRAGMA "
+      "cell_size_check = ON;"
       "PRAGMA trusted_schema = OFF");
 }
 
@@ -138,7 +156,8 @@ Result<void> check_ours(Connection& connection) {
   return {};
 }
 
-Result<std::unique_ptr<ObjectFile>> ObjectFile::open(const std::filesystem::path& path, const std::string& vfs) {
+Result<std::unique_ptr<ObjectFile>> ObjectFile::open(const std::filesystem::path& path,
+                                                     const std::string& vfs) {
   std::error_code error;
   if (!std::filesystem::exists(path, error) && !error) {
     return Error{ErrorCode::kCorrupt, fmt::format("{} is missing", path.native()), 0};
@@ -156,7 +175,8 @@ Result<std::unique_ptr<ObjectFile>> ObjectFile::open(const std::filesystem::path
   return std::unique_ptr<ObjectFile>(new ObjectFile(std::move(connection)));
 }
 
-Result<std::unique_ptr<ObjectFile>> ObjectFile::create(const std::filesystem::path& path, const std::string& vfs) {
+Result<std::unique_ptr<ObjectFile>> ObjectFile::create(const std::filesystem::path& path,
+                                                       const std::string& vfs) {
   // What lies under this name is from a creation that a power loss made the catalog forget.
   SW_CHECK_OK(delete_database(path, vfs));
   SW_TRY(auto connection, Connection::open(path, Connection::Mode::kCreate, vfs));
@@ -183,10 +203,13 @@ Result<std::optional<ObjectFile::Self>> ObjectFile::self() {
   SW_TRY(Statement select, connection_->prepare("SELECT class, id, schema, alarm FROM self"));
   SW_TRY(const bool row, select.step());
   if (!row) return damaged(*connection_, "the row about the object is missing");
-  return std::optional<Self>(Self{{select.text(0), select.text(1)}, select.integer(2), optional_time(select, 3)});
+  return std::optional<Self>(
+      Self{{select.text(0), select.text(1)}, select.integer(2), optional_time(select, 3)});
 }
 
-Result<std::int64_t> ObjectFile::schema_version() { return connection_->number("SELECT schema FROM self"); }
+Result<std::int64_t> ObjectFile::schema_version() {
+  return connection_->number("SELECT schema FROM self");
+}
 
 Result<void> ObjectFile::set_schema_version(std::int64_t version) {
   SW_TRY(Statement update, connection_->prepare("UPDATE self SET schema = ?1"));
@@ -196,7 +219,8 @@ Result<void> ObjectFile::set_schema_version(std::int64_t version) {
 Result<void> ObjectFile::compact_if_worthwhile() {
   SW_TRY(const std::int64_t pages, connection_->number("PRAGMA page_count"));
   SW_TRY(const std::int64_t free, connection_->number("PRAGMA freelist_count"));
-  if (free * static_cast<std::int64_t>(kPageBytes) < kCompactBytesMin || free * 2 < pages) return {};
+  if (free * static_cast<std::int64_t>(kPageBytes) < kCompactBytesMin || free * 2 < pages)
+    return {};
   return connection_->execute("VACUUM");
 }
 
@@ -237,13 +261,15 @@ Result<void> SqliteTransaction::scan(const Range& range, Order order, const RowC
   }
 }
 
-Result<void> SqliteTransaction::scan_keys(const Range& range, Order order, const KeyCallback& each) {
+Result<void> SqliteTransaction::scan_keys(const Range& range, Order order,
+                                          const KeyCallback& each) {
   SW_TRY(Statement rows, start_scan(connection_, scan_sql(false, !range.to.empty(), order), range));
   for (;;) {
     auto row = rows.step();
     if (!row.ok()) return noted(std::move(row).error());
     if (!*row) return {};
-    SW_TRY(const Scan next, each(as_text(rows.bytes(0)), static_cast<std::size_t>(rows.integer(1))));
+    SW_TRY(const Scan next,
+           each(as_text(rows.bytes(0)), static_cast<std::size_t>(rows.integer(1))));
     if (next == Scan::kStop) return {};
   }
 }
@@ -256,8 +282,8 @@ Result<std::optional<Time>> SqliteTransaction::alarm() {
 Result<void> SqliteTransaction::put(TableId table, std::string_view key, BytesView value) {
   if (key.size() > kKeyBytesMax || value.size() > kValueBytesMax) {
     return noted(Error{ErrorCode::kLimitExceeded,
-                       fmt::format("a row of {} + {} bytes: a key has at most {} and a value {}", key.size(),
-                                   value.size(), kKeyBytesMax, kValueBytesMax),
+                       fmt::format("a row of {} + {} bytes: a key has at most {} and a value {}",
+                                   key.size(), value.size(), kKeyBytesMax, kValueBytesMax),
                        0});
   }
   return noted_write(put_row(table, key, value));
@@ -266,7 +292,8 @@ Result<void> SqliteTransaction::put(TableId table, std::string_view key, BytesVi
 Result<void> SqliteTransaction::put_row(TableId table, std::string_view key, BytesView value) {
   std::size_t stored = 0;
   if (value.size() > kUnpaddedBytesMax && value.size() <= kPaddedBytesMax) {
-    SW_TRY(Statement select, connection_.prepare("SELECT length(v) FROM data WHERE t = ?1 AND k = ?2"));
+    SW_TRY(Statement select,
+           connection_.prepare("SELECT length(v) FROM data WHERE t = ?1 AND k = ?2"));
     select.bind(1, std::int64_t{table}).bind(2, key);
     SW_TRY(const bool row, select.step());
     if (row) stored = static_cast<std::size_t>(select.integer(0));

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The database of one object: its rows, and one row about the object itself. docs/data-folder.md has the format.
+// The database of one object: its rows, and one row about the object itself. docs/data-folder.md
+// has the format.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,8 +20,8 @@ namespace sw::storage {
 /// How the database itself came to look as it does, as SQL: step n turns format n into n + 1.
 const std::vector<std::string>& object_file_formats();
 
-/// Runs the steps that `connection`'s database has not seen, in the transaction that is open. Its format is
-/// SQLite's user_version. kInvalidArgument if it has seen more steps than there are.
+/// Runs the steps that `connection`'s database has not seen, in the transaction that is open. Its
+/// format is SQLite's user_version. kInvalidArgument if it has seen more steps than there are.
 Result<void> migrate(Connection& connection, const std::vector<std::string>& steps);
 
 /// Makes a new, empty database one of ours: before any table exists.
@@ -33,9 +34,11 @@ Result<void> check_ours(Connection& connection);
 class ObjectFile {
  public:
   /// A database that exists. kCorrupt if it is missing, too: objects do not vanish by themselves.
-  static Result<std::unique_ptr<ObjectFile>> open(const std::filesystem::path& path, const std::string& vfs);
+  static Result<std::unique_ptr<ObjectFile>> open(const std::filesystem::path& path,
+                                                  const std::string& vfs);
   /// A new one, still without tables; `initialize` is to follow in the first transaction.
-  static Result<std::unique_ptr<ObjectFile>> create(const std::filesystem::path& path, const std::string& vfs);
+  static Result<std::unique_ptr<ObjectFile>> create(const std::filesystem::path& path,
+                                                    const std::string& vfs);
   /// What an object looks like that does not exist.
   static Result<std::unique_ptr<ObjectFile>> in_memory();
 
@@ -58,7 +61,8 @@ class ObjectFile {
   Connection& connection() { return *connection_; }
 
  private:
-  explicit ObjectFile(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  explicit ObjectFile(std::unique_ptr<Connection> connection)
+      : connection_(std::move(connection)) {}
 
   std::unique_ptr<Connection> connection_;
 };

@@ -21,8 +21,8 @@ namespace {
 
 // Who may change an object, shared by all handles to it.
 struct Ownership {
-  // Held through every transaction of the object and every change of its owner or its file: a former owner's
-  // commit is over before the next owner reads, or does not happen.
+  // Held through every transaction of the object and every change of its owner or its file: a
+  // former owner's commit is over before the next owner reads, or does not happen.
   std::mutex use;
   std::uint64_t generation = 0;  // the owner's; guarded by `use`
 };
@@ -34,7 +34,8 @@ class SqliteStorage final : public Storage {
 
   Result<void> start();
 
-  Result<std::unique_ptr<ObjectStorage>> open(const ObjectName& name, const Schema& schema) override;
+  Result<std::unique_ptr<ObjectStorage>> open(const ObjectName& name,
+                                              const Schema& schema) override;
   Result<std::optional<ObjectInfo>> find(const ObjectName& name) override;
   Result<std::vector<ObjectInfo>> list(std::string_view class_name, std::string_view after_id,
                                        std::size_t count_max) override;
@@ -48,7 +49,8 @@ class SqliteStorage final : public Storage {
   Result<std::unique_ptr<ObjectFile>> open_file(FileNumber number);
   Result<std::unique_ptr<ObjectFile>> create_file(FileNumber number);
   Result<void> drop(FileNumber number);
-  /// Finds out whether an unconfirmed object's creation was committed, and makes the catalog say so.
+  /// Finds out whether an unconfirmed object's creation was committed, and makes the catalog say
+  /// so.
   Result<bool> settle(const Catalog::Entry& entry);
 
  private:
@@ -76,8 +78,8 @@ class SqliteStorage final : public Storage {
 
 class SqliteObject final : public ObjectStorage {
  public:
-  SqliteObject(SqliteStorage& storage, ObjectName name, Schema schema, std::shared_ptr<Ownership> ownership,
-               std::uint64_t generation)
+  SqliteObject(SqliteStorage& storage, ObjectName name, Schema schema,
+               std::shared_ptr<Ownership> ownership, std::uint64_t generation)
       : storage_(storage),
         name_(std::move(name)),
         schema_(std::move(schema)),
@@ -99,7 +101,8 @@ class SqliteObject final : public ObjectStorage {
   Result<void> read_nothing(const std::function<Result<void>(Reader&)>& body);
   Result<void> change(ObjectFile& file, const std::function<Result<void>(Transaction&)>& body);
   Result<void> create(const std::function<Result<void>(Transaction&)>& body);
-  Result<bool> fill(ObjectFile& file, FileNumber number, const std::function<Result<void>(Transaction&)>& body);
+  Result<bool> fill(ObjectFile& file, FileNumber number,
+                    const std::function<Result<void>(Transaction&)>& body);
   void give_back(std::unique_ptr<ObjectFile> file, const Result<void>& outcome);
 
   SqliteStorage& storage_;
@@ -139,11 +142,13 @@ Result<void> SqliteObject::upgrade(ObjectFile& file, SqliteTransaction& transact
   SW_TRY(const std::int64_t version, file.schema_version());
   const auto known = static_cast<std::int64_t>(schema_.steps.size());
   if (version < 0 || version > known) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} has schema version {}, and this program knows versions up to {}: a newer program "
-                             "wrote it",
-                             to_string(name_), version, known),
-                 0};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format(
+            "{} has schema version {}, and this program knows versions up to {}: a newer program "
+            "wrote it",
+            to_string(name_), version, known),
+        0};
   }
   for (std::int64_t step = version; step < known; ++step) {
     auto done = schema_.steps[static_cast<std::size_t>(step)](transaction);
@@ -160,7 +165,8 @@ Result<void> SqliteObject::upgrade(ObjectFile& file, SqliteTransaction& transact
 Result<void> SqliteObject::upgrade_existing(ObjectFile& file) {
   if (upgraded_) return {};
   SW_TRY(const std::int64_t version, file.schema_version());
-  if (version != static_cast<std::int64_t>(schema_.steps.size())) SW_CHECK_OK(change(file, nothing()));
+  if (version != static_cast<std::int64_t>(schema_.steps.size()))
+    SW_CHECK_OK(change(file, nothing()));
   upgraded_ = true;
   return {};
 }
@@ -185,7 +191,8 @@ Result<void> SqliteObject::read(const std::function<Result<void>(Reader&)>& body
   return outcome;
 }
 
-Result<void> SqliteObject::read_from(ObjectFile& file, const std::function<Result<void>(Reader&)>& body) {
+Result<void> SqliteObject::read_from(ObjectFile& file,
+                                     const std::function<Result<void>(Reader&)>& body) {
   RollbackGuard guard(file.connection());
   SW_CHECK_OK(file.connection().execute("BEGIN"));
   SqliteTransaction transaction(file);
@@ -217,7 +224,8 @@ Result<void> SqliteObject::transact(const std::function<Result<void>(Transaction
   return outcome;
 }
 
-Result<void> SqliteObject::change(ObjectFile& file, const std::function<Result<void>(Transaction&)>& body) {
+Result<void> SqliteObject::change(ObjectFile& file,
+                                  const std::function<Result<void>(Transaction&)>& body) {
   RollbackGuard guard(file.connection());
   SW_CHECK_OK(file.connection().execute("BEGIN IMMEDIATE"));
   SqliteTransaction transaction(file);
@@ -229,7 +237,8 @@ Result<void> SqliteObject::change(ObjectFile& file, const std::function<Result<v
   SW_CHECK_OK(file.connection().execute("COMMIT"));
   upgraded_ = true;
   if (alarm) {
-    // The commit is done. A catalog that cannot be told looks at the object too early, which harms nothing.
+    // The commit is done. A catalog that cannot be told looks at the object too early, which harms
+    // nothing.
     (void)storage_.catalog().set_alarm(number_, *alarm).ok();
   }
   return {};
@@ -254,7 +263,8 @@ Result<void> SqliteObject::create(const std::function<Result<void>(Transaction&)
   }
   file.reset();
   const auto dropped = storage_.drop(number);
-  // If not even that is possible, this handle is at a loss about what there is: the next use looks again.
+  // If not even that is possible, this handle is at a loss about what there is: the next use looks
+  // again.
   located_ = dropped.ok();
   if (!committed.ok()) return std::move(committed).error();
   return {};
@@ -311,9 +321,11 @@ Result<void> SqliteStorage::open_catalog() {
     return {};
   }
   if (!opened.ok()) {
-    // (kInternal: what SQLite says of a file that it takes for one of its own and that makes no sense.)
+    // (kInternal: what SQLite says of a file that it takes for one of its own and that makes no
+    // sense.)
     const ErrorCode code = opened.error().code;
-    if (code != ErrorCode::kCorrupt && code != ErrorCode::kInternal) return std::move(opened).error();
+    if (code != ErrorCode::kCorrupt && code != ErrorCode::kInternal)
+      return std::move(opened).error();
     notice(opened.error().message + "; it is made anew from the objects");
     std::filesystem::rename(folder_.catalog(), folder_.catalog().native() + ".damaged", error);
     if (error) return errno_error(error.value(), "setting the damaged catalog aside");
@@ -386,7 +398,8 @@ Result<bool> SqliteStorage::settle(const Catalog::Entry& entry) {
   std::error_code error;
   if (std::filesystem::exists(folder_.object(entry.file), error)) {
     auto file = open_file(entry.file);
-    // Damaged here means: never finished. The commit makes the file whole before the object counts as created.
+    // Damaged here means: never finished. The commit makes the file whole before the object counts
+    // as created.
     if (!file.ok() && file.error().code != ErrorCode::kCorrupt) return std::move(file).error();
     if (file.ok()) {
       SW_TRY(self, (*file)->self());
@@ -432,11 +445,13 @@ Result<void> SqliteStorage::drop(FileNumber number) {
   SW_CHECK_OK(catalog_->drop(number));
   idle_.take(number).reset();
   // From here on the object is gone; what cannot be deleted now is deleted at the next start.
-  if (delete_database(folder_.object(number), options_.vfs).ok()) (void)catalog_->collected(number).ok();
+  if (delete_database(folder_.object(number), options_.vfs).ok())
+    (void)catalog_->collected(number).ok();
   return {};
 }
 
-Result<std::unique_ptr<ObjectStorage>> SqliteStorage::open(const ObjectName& name, const Schema& schema) {
+Result<std::unique_ptr<ObjectStorage>> SqliteStorage::open(const ObjectName& name,
+                                                           const Schema& schema) {
   SW_CHECK_OK(check_name(name));
   std::shared_ptr<Ownership> owner = ownership(name);
   const std::uint64_t generation = next_generation();
@@ -455,7 +470,8 @@ Result<std::optional<ObjectInfo>> SqliteStorage::find(const ObjectName& name) {
   return std::optional<ObjectInfo>(ObjectInfo{std::move(entry->name), entry->alarm});
 }
 
-Result<std::vector<ObjectInfo>> SqliteStorage::list(std::string_view class_name, std::string_view after_id,
+Result<std::vector<ObjectInfo>> SqliteStorage::list(std::string_view class_name,
+                                                    std::string_view after_id,
                                                     std::size_t count_max) {
   SW_TRY(auto entries, catalog_->list(class_name, after_id, count_max));
   std::vector<ObjectInfo> found;
@@ -469,7 +485,8 @@ Result<void> SqliteStorage::remove(const ObjectName& name) {
   const std::shared_ptr<Ownership> owner = ownership(name);
   const std::lock_guard lock(owner->use);
   SW_TRY(const auto entry, catalog_->find(name));
-  if (!entry) return Error{ErrorCode::kNotFound, fmt::format("there is no object {}", to_string(name)), 0};
+  if (!entry)
+    return Error{ErrorCode::kNotFound, fmt::format("there is no object {}", to_string(name)), 0};
   owner->generation = next_generation();
   return drop(entry->file);
 }
@@ -514,7 +531,8 @@ Result<std::vector<DueAlarm>> SqliteStorage::alarms_until(Time until, std::size_
 
 }  // namespace
 
-Result<std::unique_ptr<Storage>> open_sqlite_storage(const std::filesystem::path& folder, SqliteOptions options) {
+Result<std::unique_ptr<Storage>> open_sqlite_storage(const std::filesystem::path& folder,
+                                                     SqliteOptions options) {
   SW_TRY(DataFolder owned, DataFolder::own(folder));
   auto storage = std::make_unique<SqliteStorage>(std::move(owned), std::move(options));
   SW_CHECK_OK(storage->start());

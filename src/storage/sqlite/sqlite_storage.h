@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Storage in a data folder: a SQLite database per object and a catalog of them (docs/data-folder.md, ADR 0007).
+// Storage in a data folder: a SQLite database per object and a catalog of them
+// (docs/data-folder.md, ADR 0007).
 
 #include <cstddef>
 #include <filesystem>
@@ -26,6 +27,7 @@ struct SqliteOptions {
 };
 
 /// Takes the folder over. kUnavailable while another process has it.
-Result<std::unique_ptr<Storage>> open_sqlite_storage(const std::filesystem::path& folder, SqliteOptions options);
+Result<std::unique_ptr<Storage>> open_sqlite_storage(const std::filesystem::path& folder,
+                                                     SqliteOptions options);
 
 }  // namespace sw::storage

@@ -32,7 +32,9 @@ using testing::HasSubstr;
 
 Time at(std::int64_t ms) { return Time(std::chrono::milliseconds(ms)); }
 
-TemporaryDirectory temporary() { return *TemporaryDirectory::create(fs::temp_directory_path(), "sw-sqlite-"); }
+TemporaryDirectory temporary() {
+  return *TemporaryDirectory::create(fs::temp_directory_path(), "sw-sqlite-");
+}
 
 std::unique_ptr<Storage> open_storage(const fs::path& folder, SqliteOptions options = {}) {
   auto opened = open_sqlite_storage(folder, std::move(options));
@@ -42,7 +44,8 @@ std::unique_ptr<Storage> open_storage(const fs::path& folder, SqliteOptions opti
 
 Result<void> put(Storage& storage, const ObjectName& name, std::string key, std::string value) {
   SW_TRY(auto object, storage.open(name, {}));
-  return object->transact([&](Transaction& transaction) { return transaction.put(1, key, as_bytes(value)); });
+  return object->transact(
+      [&](Transaction& transaction) { return transaction.put(1, key, as_bytes(value)); });
 }
 
 Result<std::string> get(Storage& storage, const ObjectName& name, std::string key) {
@@ -151,8 +154,9 @@ TEST(SqliteStorage, RandomDamageIsAnErrorOrHarmlessButNeverACrash) {
     const auto storage = open_storage(folder.path());
     auto object = *storage->open({"a", "1"}, {});
     const auto done = object->transact([](Transaction& transaction) -> Result<void> {
-      SW_CHECK_OK(transaction.scan({1, "", ""}, Order::kAscending,
-                                   [](std::string_view, BytesView) { return Result<Scan>(Scan::kContinue); }));
+      SW_CHECK_OK(transaction.scan({1, "", ""}, Order::kAscending, [](std::string_view, BytesView) {
+        return Result<Scan>(Scan::kContinue);
+      }));
       SW_CHECK_OK(transaction.put(1, "5", as_bytes("new")));
       return transaction.erase_range({1, "2", "3"});
     });
@@ -177,14 +181,17 @@ TEST(SqliteStorage, ADamagedObjectDoesNotHoldUpTheAlarmsOfOthers) {
     const auto storage = open_storage(folder.path());
     for (const char* id : {"bad", "good"}) {
       auto object = *storage->open({"a", id}, {});
-      ASSERT_TRUE(object->transact([](Transaction& transaction) { return transaction.set_alarm(at(7)); }).ok());
+      ASSERT_TRUE(
+          object->transact([](Transaction& transaction) { return transaction.set_alarm(at(7)); })
+              .ok());
     }
   }
   std::ofstream(DataFolder::look_at(folder.path()).object(1), std::ios::binary) << "rubbish";
   std::string notices;
-  const auto storage = open_storage(folder.path(), {.vfs = {}, .on_notice = [&](std::string_view notice) {
-                                                      notices += std::string(notice) + "\n";
-                                                    }});
+  const auto storage =
+      open_storage(folder.path(), {.vfs = {}, .on_notice = [&](std::string_view notice) {
+                                     notices += std::string(notice) + "\n";
+                                   }});
   EXPECT_EQ(due(*storage), "good@7 ");
   EXPECT_THAT(notices, HasSubstr("is damaged"));
 }
@@ -196,7 +203,9 @@ TEST(SqliteStorage, ACatalogThatIsLostOrDamagedIsMadeAnew) {
     const auto storage = open_storage(folder.path());
     for (const char* id : {"1", "2", "3"}) ASSERT_TRUE(put(*storage, {"a", id}, "key", id).ok());
     auto object = *storage->open({"a", "2"}, {});
-    ASSERT_TRUE(object->transact([](Transaction& transaction) { return transaction.set_alarm(at(9)); }).ok());
+    ASSERT_TRUE(
+        object->transact([](Transaction& transaction) { return transaction.set_alarm(at(9)); })
+            .ok());
     ASSERT_TRUE(storage->remove({"a", "3"}).ok());
   }
   for (const bool lost : {true, false}) {
@@ -222,13 +231,16 @@ TEST(SqliteStorage, AnObjectFileOfANewerFormatIsRefusedAndLeftAsItIs) {
   const TemporaryDirectory folder = temporary();
   ASSERT_TRUE(put(*open_storage(folder.path()), {"a", "1"}, "key", "x").ok());
   const fs::path file = DataFolder::look_at(folder.path()).object(1);
-  ASSERT_TRUE(
-      (*Connection::open(file, Connection::Mode::kExisting, ""))->execute("PRAGMA user_version = 99").ok());
+  ASSERT_TRUE((*Connection::open(file, Connection::Mode::kExisting, ""))
+                  ->execute("PRAGMA user_version = 99")
+                  .ok());
   const auto refused = put(*open_storage(folder.path()), {"a", "1"}, "key", "y");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(refused.error().message, HasSubstr("has format 99"));
-  ASSERT_TRUE((*Connection::open(file, Connection::Mode::kExisting, ""))->execute("PRAGMA user_version = 1").ok());
+  ASSERT_TRUE((*Connection::open(file, Connection::Mode::kExisting, ""))
+                  ->execute("PRAGMA user_version = 1")
+                  .ok());
   EXPECT_EQ(*get(*open_storage(folder.path()), {"a", "1"}, "key"), "x");
 }
 
@@ -272,7 +284,8 @@ TEST(SqliteStorage, AFileNumberIsNeverUsedAgain) {
   for (int round = 0; round < 3; ++round) {
     const auto storage = open_storage(folder.path());
     ASSERT_TRUE(put(*storage, {"a", "1"}, "key", "x").ok());
-    EXPECT_EQ(object_files(folder.path()).front(), DataFolder::look_at(folder.path()).object(round + 1));
+    EXPECT_EQ(object_files(folder.path()).front(),
+              DataFolder::look_at(folder.path()).object(round + 1));
     ASSERT_TRUE(storage->remove({"a", "1"}).ok());
   }
 }
@@ -280,7 +293,8 @@ TEST(SqliteStorage, AFileNumberIsNeverUsedAgain) {
 TEST(SqliteStorage, AnObjectThatLostMostOfItsDataGivesTheSpaceBack) {
   const TemporaryDirectory folder = temporary();
   {
-    const auto storage = open_storage(folder.path(), {.idle_open_max = 0, .vfs = {}, .on_notice = {}});
+    const auto storage =
+        open_storage(folder.path(), {.idle_open_max = 0, .vfs = {}, .on_notice = {}});
     ASSERT_TRUE(put(*storage, {"a", "1"}, "large", std::string(8U << 20U, 'x')).ok());
     ASSERT_TRUE(put(*storage, {"a", "1"}, "large", "small now").ok());
     EXPECT_EQ(*get(*storage, {"a", "1"}, "large"), "small now");
@@ -307,7 +321,8 @@ TEST(SqliteStorage, ASmallStepWritesAFewKilobytes) {
   auto object = *storage->open({"a", "1"}, {});
   std::mt19937 random(1);
   const auto step = [&] {
-    // What a small step of a context changes: a row of 200 bytes about it, and 1.2 to 1.8 KB of compressed pages.
+    // What a small step of a context changes: a row of 200 bytes about it, and 1.2 to 1.8 KB of
+    // compressed pages.
     std::string about(200, 'a');
     std::string pages(1200 + random() % 600, ' ');
     for (char& c : pages) c = static_cast<char>(random());
@@ -391,16 +406,19 @@ class Scenario {
       std::optional<Time> alarm;
       const auto read = object->read([&](Reader& reader) -> Result<void> {
         SW_TRY(alarm, reader.alarm());
-        return reader.scan({1, "", ""}, Order::kAscending, [&](std::string_view key, BytesView value) {
-          const std::string text(as_text(value));
-          picture += std::string(id) + "." + std::string(key) + "=" + text.substr(0, 3) +
-                     std::to_string(text.size()) +
-                     (text.find_first_not_of(text[0]) == std::string::npos ? "" : "MIXED") + " ";
-          return Result<Scan>(Scan::kContinue);
-        });
+        return reader.scan(
+            {1, "", ""}, Order::kAscending, [&](std::string_view key, BytesView value) {
+              const std::string text(as_text(value));
+              picture += std::string(id) + "." + std::string(key) + "=" + text.substr(0, 3) +
+                         std::to_string(text.size()) +
+                         (text.find_first_not_of(text[0]) == std::string::npos ? "" : "MIXED") +
+                         " ";
+              return Result<Scan>(Scan::kContinue);
+            });
       });
       EXPECT_TRUE(read.ok()) << read.error().message;
-      if (alarm) picture += std::string(id) + "@" + std::to_string(alarm->time_since_epoch().count()) + " ";
+      if (alarm)
+        picture += std::string(id) + "@" + std::to_string(alarm->time_since_epoch().count()) + " ";
     }
     return picture;
   }
@@ -440,7 +458,8 @@ class Scenario {
 std::string alarms_of(const std::string& picture) {
   std::istringstream words(picture);
   std::vector<std::string> alarms{std::istream_iterator<std::string>(words), {}};
-  std::erase_if(alarms, [](const std::string& word) { return word.find('@') == std::string::npos; });
+  std::erase_if(alarms,
+                [](const std::string& word) { return word.find('@') == std::string::npos; });
   std::sort(alarms.begin(), alarms.end());
   std::string text;
   for (const std::string& alarm : alarms) text += alarm + " ";
@@ -461,7 +480,8 @@ TEST_P(CrashAtEveryChange, LeavesTheLastCommitOrTheOneInFlight) {
   {
     const TemporaryDirectory folder = temporary();
     FaultyDisk disk;
-    const auto storage = open_storage(folder.path(), {.idle_open_max = 1, .vfs = disk.name(), .on_notice = {}});
+    const auto storage =
+        open_storage(folder.path(), {.idle_open_max = 1, .vfs = disk.name(), .on_notice = {}});
     for (const auto& step : steps) {
       ASSERT_TRUE(step(*storage).ok());
       pictures.push_back(Scenario::look(*storage));
@@ -472,7 +492,8 @@ TEST_P(CrashAtEveryChange, LeavesTheLastCommitOrTheOneInFlight) {
     SCOPED_TRACE("fault at change " + std::to_string(fault));
     ASSERT_LT(fault, 2000U);
     const TemporaryDirectory folder = temporary();
-    // Folders that are there already need not be synced, for which this test would wait most of its time.
+    // Folders that are there already need not be synced, for which this test would wait most of its
+    // time.
     for (std::int64_t file = 1; file < 10; ++file) {
       fs::create_directories(DataFolder::look_at(folder.path()).object(file).parent_path());
     }
@@ -481,17 +502,20 @@ TEST_P(CrashAtEveryChange, LeavesTheLastCommitOrTheOneInFlight) {
     disk.fail_from(fault);
     {
       // One idle database, so that databases are closed and opened along the way.
-      auto storage = open_sqlite_storage(folder.path(), {.idle_open_max = 1, .vfs = disk.name(), .on_notice = {}});
+      auto storage = open_sqlite_storage(folder.path(),
+                                         {.idle_open_max = 1, .vfs = disk.name(), .on_notice = {}});
       while (storage.ok() && done < steps.size() && steps[done](**storage).ok()) ++done;
     }
     survived = !disk.failing();
     if (GetParam() != Ending::kProcessDies) {
-      disk.lose_power(GetParam() == Ending::kPowerLost ? FaultyDisk::Unsynced::kLost : FaultyDisk::Unsynced::kTorn,
+      disk.lose_power(GetParam() == Ending::kPowerLost ? FaultyDisk::Unsynced::kLost
+                                                       : FaultyDisk::Unsynced::kTorn,
                       random);
     }
     disk.fail_from(1'000'000);
     disk.set_syncs(FaultyDisk::Syncs::kSkipped);
-    const auto storage = open_storage(folder.path(), {.idle_open_max = 4, .vfs = disk.name(), .on_notice = {}});
+    const auto storage =
+        open_storage(folder.path(), {.idle_open_max = 4, .vfs = disk.name(), .on_notice = {}});
     ASSERT_TRUE(storage);
     const Scenario::Picture found = Scenario::look(*storage);
     const Scenario::Picture& next = pictures[std::min(done + 1, steps.size())];
@@ -509,7 +533,8 @@ TEST_P(CrashAtEveryChange, LeavesTheLastCommitOrTheOneInFlight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Endings, CrashAtEveryChange,
-                         testing::Values(Ending::kProcessDies, Ending::kPowerLost, Ending::kPowerLostTorn),
+                         testing::Values(Ending::kProcessDies, Ending::kPowerLost,
+                                         Ending::kPowerLostTorn),
                          [](const auto& ending) {
                            return ending.param == Ending::kProcessDies ? "ProcessDies"
                                   : ending.param == Ending::kPowerLost ? "PowerLost"
@@ -519,7 +544,8 @@ INSTANTIATE_TEST_SUITE_P(Endings, CrashAtEveryChange,
 TEST(SqliteStorage, GoesOnAfterADiskThatWasFull) {
   const TemporaryDirectory folder = temporary();
   FaultyDisk disk;
-  const auto storage = open_storage(folder.path(), {.idle_open_max = 4, .vfs = disk.name(), .on_notice = {}});
+  const auto storage =
+      open_storage(folder.path(), {.idle_open_max = 4, .vfs = disk.name(), .on_notice = {}});
   ASSERT_TRUE(put(*storage, {"a", "1"}, "key", "before").ok());
   disk.fail_from(1);
   EXPECT_EQ(put(*storage, {"a", "1"}, "key", "lost").error().code, ErrorCode::kUnavailable);
@@ -576,12 +602,14 @@ TEST(SqliteStorage, LosesAtMostTheCommitInFlightWhenItsProcessIsKilled) {
     // Killed after some commits, and then at a moment that nothing but chance decides.
     unsigned message[2];
     for (auto left = random() % 20; left > 0; --left) {
-      ASSERT_EQ(::read(from_child.get(), message, sizeof message), static_cast<ssize_t>(sizeof message));
+      ASSERT_EQ(::read(from_child.get(), message, sizeof message),
+                static_cast<ssize_t>(sizeof message));
       last[message[0]] = message[1];
     }
     for (auto spin = random() % 2'000'000; spin > 0; --spin) asm volatile("");
     ASSERT_EQ(::kill(child, SIGKILL), 0);
-    while (::read(from_child.get(), message, sizeof message) == static_cast<ssize_t>(sizeof message)) {
+    while (::read(from_child.get(), message, sizeof message) ==
+           static_cast<ssize_t>(sizeof message)) {
       last[message[0]] = message[1];
     }
     int status = 0;
@@ -614,7 +642,8 @@ TEST(BackUp, CopiesAllObjectsAndAlarmsToAFolderThatCanBeUsed) {
   const auto storage = open_storage(folder.path() / "data");
   for (const char* id : {"1", "2", "3"}) ASSERT_TRUE(put(*storage, {"a", id}, "key", id).ok());
   auto object = *storage->open({"a", "2"}, {});
-  ASSERT_TRUE(object->transact([](Transaction& transaction) { return transaction.set_alarm(at(9)); }).ok());
+  ASSERT_TRUE(
+      object->transact([](Transaction& transaction) { return transaction.set_alarm(at(9)); }).ok());
   ASSERT_TRUE(storage->remove({"a", "3"}).ok());
   const auto report = back_up(folder.path() / "data", copy);
   ASSERT_TRUE(report.ok()) << report.error().message;
@@ -640,7 +669,8 @@ TEST(BackUp, HoldsNothingThatWasDeleted) {
   ASSERT_TRUE(put(*storage, {"a", "1"}, "key", secret + std::string(3000, 'x')).ok());
   ASSERT_TRUE(put(*storage, {"a", "1"}, "other", "stays").ok());
   object = *storage->open({"a", "1"}, {});
-  ASSERT_TRUE(object->transact([](Transaction& transaction) { return transaction.erase(1, "key"); }).ok());
+  ASSERT_TRUE(
+      object->transact([](Transaction& transaction) { return transaction.erase(1, "key"); }).ok());
   ASSERT_TRUE(back_up(folder.path() / "data", folder.path() / "copy").ok());
   for (const fs::path& file : object_files(folder.path() / "copy")) {
     EXPECT_EQ(whole_file(file).find(secret), std::string::npos);
@@ -650,8 +680,10 @@ TEST(BackUp, HoldsNothingThatWasDeleted) {
 TEST(BackUp, RefusesAFolderThatExistsAndOneThatIsNoDataFolder) {
   const TemporaryDirectory folder = temporary();
   { open_storage(folder.path() / "data"); }
-  EXPECT_EQ(back_up(folder.path() / "data", folder.path()).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(back_up(folder.path() / "none", folder.path() / "copy").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(back_up(folder.path() / "data", folder.path()).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(back_up(folder.path() / "none", folder.path() / "copy").error().code,
+            ErrorCode::kNotFound);
   EXPECT_FALSE(fs::exists(folder.path() / "copy"));
 }
 
@@ -690,7 +722,8 @@ TEST(BackUp, IsConsistentWhileAnotherProcessCommits) {
   unsigned message[2];
   for (int copy = 0; copy < 5; ++copy) {
     for (int i = 0; i < 20; ++i) {
-      ASSERT_EQ(::read(from_child.get(), message, sizeof message), static_cast<ssize_t>(sizeof message));
+      ASSERT_EQ(::read(from_child.get(), message, sizeof message),
+                static_cast<ssize_t>(sizeof message));
       last[message[0]] = message[1];
     }
     const fs::path target = folder.path() / std::to_string(copy);

@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs many small JavaScript programs, each in a fresh interpreter of the sandbox, in one process: starting a
-// process each would take a hundred times as long as the programs do.
+// Runs many small JavaScript programs, each in a fresh interpreter of the sandbox, in one process:
+// starting a process each would take a hundred times as long as the programs do.
 //
-// stdin:  a line of JSON per program, {"cells": [path or {"code": text}…], "folder": path?}. The cells run one
+// stdin:  a line of JSON per program, {"cells": [path or {"code": text}…], "folder": path?}. The
+// cells run one
 // after
 //         another in one session until one fails; the files of `folder` are its workspace.
-// stdout: a line of JSON per program, in order, {"cell": index of the last that ran, "error": name?, "message":
-// text?,
+// stdout: a line of JSON per program, in order, {"cell": index of the last that ran, "error":
+// name?, "message": text?,
 //         "ending": how it ended, "out": what was printed}.
 
 #include <fmt/format.h>
@@ -43,7 +44,8 @@ Result<std::string> read_text(const fs::path& path) {
 
 class Runner {
  public:
-  Runner(engine::Machine& machine, engine::EmbeddedEngine& engine) : machine_(machine), engine_(engine) {}
+  Runner(engine::Machine& machine, engine::EmbeddedEngine& engine)
+      : machine_(machine), engine_(engine) {}
 
   Result<json::object> run(const json::object& program) {
     if (session_ && (session_->reset().verdict != wasm::KeepVerdict::kKept || session_->invalid()))
@@ -54,7 +56,8 @@ class Runner {
     engine::RunRequest request;
     request.limits.wall_max = kWallMax;
     const json::value* folder = program.if_contains("folder");
-    SW_TRY(request.workspace, workspace_of(folder == nullptr ? std::string() : std::string(folder->as_string())));
+    SW_TRY(request.workspace,
+           workspace_of(folder == nullptr ? std::string() : std::string(folder->as_string())));
     wasi::BufferSink sink;
     json::object answer;
     std::int64_t number = -1;
@@ -119,8 +122,8 @@ class Runner {
 Result<void> run_all() {
   SW_TRY(const auto machine, engine::Machine::create());
   SW_TRY(auto language, engine::find_language("javascript"));
-  SW_TRY(const auto engine,
-         engine::EmbeddedEngine::load(machine->environment(), std::move(language), engine::no_progress));
+  SW_TRY(const auto engine, engine::EmbeddedEngine::load(machine->environment(),
+                                                         std::move(language), engine::no_progress));
   Result<void> result;
   SW_CHECK_OK(engine->on_guest_thread([&] {
     Runner runner(*machine, *engine);
