@@ -94,7 +94,7 @@ runtime::ExecuteResponse run(interpreter::InterpreterWorker& worker, const std::
   args.context_id = std::move(context);
   args.code = code;
   args.limits.wall_max = std::chrono::minutes(10);
-  wasi::BufferSink ignored;
+  RunOutput ignored;
   auto response = must(interpreter_of(worker)->execute(std::move(args), {}, ignored));
   if (response.outcome.error) fail(fmt::format("{}: {}", code, response.outcome.error->message));
   return response;

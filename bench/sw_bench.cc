@@ -83,24 +83,23 @@ std::int64_t page_faults() {
   return usage.ru_minflt + usage.ru_majflt;
 }
 
-engine::RunRequest request_for(std::string code) {
-  engine::RunRequest request;
+Run request_for(std::string code) {
+  Run request;
   request.code = std::move(code);
   request.limits.wall_max = std::chrono::minutes(10);
   return request;
 }
 
-engine::Outcome run_in_sandbox(engine::Engine& engine, const engine::RunRequest& request,
-                               wasi::BufferSink& sink) {
-  engine::Outcome outcome = must(engine.run(request, sink));
+Outcome run_in_sandbox(engine::Engine& engine, const Run& request, RunOutput& sink) {
+  Outcome outcome = must(engine.run(request, sink));
   if (outcome.error) fail(fmt::format("{}: {}", outcome.error->name, outcome.error->message));
   return outcome;
 }
 
 void fresh(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
            const std::string& code) {
-  const engine::RunRequest request = request_for(code);
-  wasi::BufferSink sink;
+  const Run request = request_for(code);
+  RunOutput sink;
   for (int i = 0; i < 20; ++i) run_in_sandbox(*engine, request, sink);
   const std::int64_t faults = page_faults();
   std::uint64_t pages = 0;
@@ -112,8 +111,8 @@ void fresh(benchmark::State& state, const std::shared_ptr<engine::Engine>& engin
 
 /// A fresh instance per run, as after a run that cannot be kept: what keeping the instance saves.
 void fresh_instance(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine) {
-  const engine::RunRequest request = request_for("1+1");
-  wasi::BufferSink sink;
+  const Run request = request_for("1+1");
+  RunOutput sink;
   const std::int64_t faults = page_faults();
   for (auto _ : state) {
     const auto session = must(engine->boot({}));
@@ -126,20 +125,20 @@ void fresh_instance(benchmark::State& state, const std::shared_ptr<engine::Engin
 /// What types cost: the program with them and the same one without, each a fresh run of its own.
 void typescript(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
                 const fs::path& file) {
-  engine::RunRequest with_types = request_for(must(read_text_file(file)));
+  Run with_types = request_for(must(read_text_file(file)));
   with_types.file_name = file.filename().native();
-  engine::RunRequest strip = request_for(
+  Run strip = request_for(
       "console.log(require('module').stripTypeScriptTypes(fs.readFileSync(0, 'utf8')))");
   strip.stdin_data = with_types.code;
-  wasi::BufferSink printed;
+  RunOutput printed;
   run_in_sandbox(*engine, strip, printed);
-  const engine::RunRequest stripped = request_for(printed.out);
-  wasi::BufferSink sink;
+  const Run stripped = request_for(printed.out);
+  RunOutput sink;
   for (int i = 0; i < 5; ++i) run_in_sandbox(*engine, with_types, sink);
   double stripped_ms = 0;
   double all_ms = 0;
   for (auto _ : state) {
-    const auto milliseconds = [&](const engine::RunRequest& request) {
+    const auto milliseconds = [&](const Run& request) {
       return std::chrono::duration<double, std::milli>(
                  run_in_sandbox(*engine, request, sink).usage.cpu)
           .count();
@@ -176,13 +175,13 @@ Measured parse(const std::string& text) {
 
 void guest_program(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
                    const fs::path& interpreter, const fs::path& file) {
-  const engine::RunRequest request = request_for(must(read_text_file(file)));
+  const Run request = request_for(must(read_text_file(file)));
   const bool has_jit = interpreter.filename() == "node";
   double native_ms = 0;
   double without_jit_ms = 0;
   double guest_ms = 0;
   for (auto _ : state) {
-    wasi::BufferSink sink;
+    RunOutput sink;
     run_in_sandbox(*engine, request, sink);
     const Measured in_guest = parse(sink.out);
     const Measured natively = parse(run_process(interpreter, {file.native()}));

@@ -67,7 +67,7 @@ void check_requests(const std::string& text) {
   const auto read = interpreter::read_execution_request(request, info);
   if (read.ok()) {
     require(text.size() <= 2000 && read->code.size() <= 1000, "limits hold");
-    require(engine::validate(*read).ok(), "what is let through is valid");
+    require(validate(*read).ok(), "what is let through is valid");
   } else {
     const int status = info_of(read.error().code).http_status;
     require(status >= 400 && status < 500, "it is the request's fault");

@@ -69,7 +69,7 @@ SW_FUZZ(reply) {
   if (reply.ok()) {
     if (reply->value) {
       require(reply->value->text.size() <= text.size(), "a value is no longer than the answer");
-      if (reply->value->kind == engine::Value::Kind::kJson)
+      if (reply->value->kind == Value::Kind::kJson)
         require(parses(reply->value->text), "a JSON value is JSON");
     }
     if (reply->exit_code)

@@ -103,7 +103,7 @@ inline void run_cell(interpreter::InterpreterServer& server, Workspace& files, C
     }
     return found;
   };
-  wasi::BufferSink output;
+  RunOutput output;
   if (const auto response = server.execute(std::move(args), get_files, output); response.ok()) {
     require(files.apply_diff(response->workspace, 1).ok(), "the files of a run can be taken over");
   }

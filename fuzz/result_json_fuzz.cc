@@ -76,9 +76,9 @@ void check_line(std::string_view line) {
   require(!parser.handler().twice, "no object has a key twice", line);
 }
 
-engine::Outcome any_outcome(Choices& choices) {
-  engine::Outcome outcome;
-  outcome.ending = static_cast<engine::Ending>(choices.below(8));
+Outcome any_outcome(Choices& choices) {
+  Outcome outcome;
+  outcome.ending = static_cast<Ending>(choices.below(8));
   if (choices.coin()) outcome.exit_code = static_cast<std::int32_t>(choices.number(4));
   outcome.usage.wall =
       std::chrono::nanoseconds(static_cast<std::int64_t>(choices.any_number() >> 8U));
@@ -87,7 +87,7 @@ engine::Outcome any_outcome(Choices& choices) {
   outcome.usage.memory_bytes = choices.any_number();
   outcome.usage.output_truncated = choices.coin();
   if (choices.coin()) {
-    outcome.error = engine::GuestError{.name = choices.text(40), .message = choices.text(40)};
+    outcome.error = GuestError{.name = choices.text(40), .message = choices.text(40)};
     for (std::size_t i = choices.below(3); i > 0; --i)
       outcome.error->traceback.push_back(choices.text(40));
     if (choices.coin())
@@ -114,11 +114,11 @@ std::optional<engine::ContextReport> any_context(Choices& choices) {
 
 SW_FUZZ(result_json) {
   Choices choices(input);
-  engine::Outcome outcome = any_outcome(choices);
+  Outcome outcome = any_outcome(choices);
   const auto context = any_context(choices);
   const std::string out = choices.text(60);
   const std::string err = choices.text(60);
-  engine::RunRequest request;
+  Run request;
   request.code = choices.text(60);
   request.limits.cpu_max =
       std::chrono::nanoseconds(static_cast<std::int64_t>(choices.any_number() >> 8U));

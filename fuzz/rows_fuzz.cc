@@ -189,7 +189,7 @@ std::vector<Row> interpreter_rows() {
   Interpreter one;
   require(one.open(), "it is opened");
   all_of(*one.server, {post("/contexts", R"({"id":"a"})")});
-  wasi::BufferSink output;
+  RunOutput output;
   for (const char* code :
        {R"({"op":"inc"})", R"({"op":"write","path":"/workspace/a","content":"new"})"}) {
     runtime::ExecuteArgs args;

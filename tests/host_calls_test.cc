@@ -162,9 +162,9 @@ class HostCalls : public ::testing::TestWithParam<std::string> {
   void expect_end(const Case& one) {
     SCOPED_TRACE(fmt::format("{}: {}", one.function, one.call));
     auto session = engine_->start_session().value();
-    wasi::BufferSink output;
-    RunRequest request;
-    request.workspace = std::make_shared<wasi::Tree>(wasi::TreeLimits{}, 0);
+    RunOutput output;
+    Run request;
+    request.workspace = std::make_shared<Workspace>(wasi::TreeLimits{}, 0);
     request.limits = {.wall_max = 600s, .grace = 0s, .memory_bytes_max = kMemoryBytes};
     request.limits.result_bytes_max = kMemoryBytes;
     if (!one.prepare.empty()) {

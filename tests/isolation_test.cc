@@ -75,8 +75,8 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
     std::uint64_t kept = 0;
     Held early;
     for (std::size_t i = 0; i < 1000; ++i) {
-      wasi::BufferSink sink;
-      RunRequest request;
+      RunOutput sink;
+      Run request;
       if (i == 100) early = Held::now();
       if (i % 10 == 9) {
         request.code = endings[i / 10 % endings.size()];
@@ -179,8 +179,8 @@ class BadRunsTest : public ::testing::TestWithParam<std::string> {
  protected:
   /// Runs `code` fresh, or in `session` if there is one.
   void expect_value(const std::string& code, const std::string& value, Session* session = nullptr) {
-    wasi::BufferSink sink;
-    RunRequest request;
+    RunOutput sink;
+    Run request;
     request.code = code;
     const auto outcome =
         session != nullptr ? session->execute(request, sink) : engine_->run(request, sink);
@@ -190,8 +190,8 @@ class BadRunsTest : public ::testing::TestWithParam<std::string> {
   }
 
   void expect_ending(const BadRun& run) {
-    wasi::BufferSink sink;
-    RunRequest request;
+    RunOutput sink;
+    Run request;
     request.code = run.code;
     if (run.ending == Ending::kMemoryLimit) request.limits.memory_bytes_max = bad_.memory_bytes_max;
     if (run.wall_max.count() != 0) {

@@ -202,11 +202,11 @@ class Restore : public ::testing::TestWithParam<std::string> {
   }
 
   std::string value_of(SessionInstance& session, const std::string& code) {
-    RunRequest request;
+    Run request;
     request.code = code;
-    request.workspace = workspace_->tree();
+    request.workspace = workspace_;
     request.limits.wall_max = std::chrono::minutes(10);
-    wasi::BufferSink sink;
+    RunOutput sink;
     const auto outcome = session.execute(request, sink);
     if (!outcome.ok()) return "host: " + outcome.error().message;
     if (outcome->error) return outcome->error->name + ": " + outcome->error->message;

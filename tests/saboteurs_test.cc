@@ -143,7 +143,7 @@ class Sabotage : public ::testing::TestWithParam<Saboteur> {
  protected:
   Outcome run(const std::string& code, RunLimits limits = kAmple) {
     sink_ = {};
-    RunRequest request;
+    Run request;
     request.code = code;
     request.limits = limits;
     if (GetParam().memory_bytes_max != 0)
@@ -190,7 +190,7 @@ class Sabotage : public ::testing::TestWithParam<Saboteur> {
   }
 
   std::unique_ptr<Session> session_;
-  wasi::BufferSink sink_;
+  RunOutput sink_;
 };
 
 TEST_P(Sabotage, DoesNotStopTheCellsAfterIt) {

@@ -75,7 +75,7 @@ const std::map<std::string, Programs>& programs() {
 }
 
 /// Keeps every piece as it comes, with its stream.
-struct PieceSink final : wasi::OutputSink {
+struct PieceSink final : RunEvents {
   wasi::Errno write(wasi::Stream stream, BytesView bytes) override {
     std::string& to =
         pieces.empty() || streams.back() != stream ? pieces.emplace_back() : pieces.back();
@@ -89,8 +89,8 @@ struct PieceSink final : wasi::OutputSink {
 
 class Shape : public ::testing::TestWithParam<std::string> {
  protected:
-  Outcome run(const std::string& code, wasi::OutputSink& sink, const RunLimits& limits = {}) {
-    RunRequest request;
+  Outcome run(const std::string& code, RunEvents& sink, const RunLimits& limits = {}) {
+    Run request;
     request.code = code;
     request.limits = limits;
     Result<Outcome> outcome = Error{};
@@ -100,7 +100,7 @@ class Shape : public ::testing::TestWithParam<std::string> {
     return {};
   }
   Outcome run(const std::string& code, const RunLimits& limits = {}) {
-    wasi::BufferSink sink;
+    RunOutput sink;
     return run(code, sink, limits);
   }
   static std::string value_of(const Outcome& outcome) {
@@ -125,7 +125,7 @@ TEST_P(Shape, TheTwoStreamsKeepTheirOrder) {
 TEST_P(Shape, OutputBeyondItsLimitIsDroppedAndTheProgramGoesOn) {
   RunLimits limits;
   limits.output_bytes_max = 1024;
-  wasi::BufferSink sink;
+  RunOutput sink;
   const Outcome outcome = run(code_.print, sink, limits);
   EXPECT_EQ(value_of(outcome), "7");
   EXPECT_EQ(sink.out.size(), 1024u);

@@ -110,8 +110,8 @@ const std::map<std::string, Programs>& programs() {
 
 class WithChecks : public ::testing::TestWithParam<std::string> {
  protected:
-  Result<Outcome> run(const std::string& code, const RunLimits& limits, wasi::OutputSink& output) {
-    RunRequest request;
+  Result<Outcome> run(const std::string& code, const RunLimits& limits, RunEvents& output) {
+    Run request;
     request.code = code;
     request.limits = limits;
     Result<Outcome> outcome = Error{};
@@ -119,7 +119,7 @@ class WithChecks : public ::testing::TestWithParam<std::string> {
     return outcome;
   }
   void expect_good_run() {
-    wasi::BufferSink output;
+    RunOutput output;
     const auto outcome = run("41", {.wall_max = 600s}, output);
     ASSERT_TRUE(outcome.ok() && outcome->value);
     EXPECT_EQ(outcome->value->text, "41");
@@ -136,7 +136,7 @@ class WithChecks : public ::testing::TestWithParam<std::string> {
 TEST_P(WithChecks, WhateverGoesOnForEverEndsAtItsLimitAndTheNextRunIsGood) {
   for (const Endless& endless : code_.endless) {
     SCOPED_TRACE(endless.what);
-    wasi::BufferSink output;
+    RunOutput output;
     // What loops is given CPU time: a busy machine may leave it none for long, and it has to print
     // first.
     const bool sleeps = std::string_view(endless.what) == "sleep";
@@ -156,8 +156,8 @@ TEST_P(WithChecks, WhateverGoesOnForEverEndsAtItsLimitAndTheNextRunIsGood) {
 TEST_P(WithChecks, ASessionEndsWithTheRunThatIsStopped) {
   const auto ran = engine_->on_guest_thread([&] {
     const auto session = engine_->start_session().value();
-    wasi::BufferSink output;
-    RunRequest request;
+    RunOutput output;
+    Run request;
     request.code = "41";
     EXPECT_EQ(session->execute(request, output)->value->text, "41");
     request.code = code_.endless.front().code;
@@ -188,7 +188,7 @@ TEST_P(WithChecks, AContextGoesOnFromWhatWasSaved) {
 TEST_P(WithChecks, ARunWithinItsLimitsIsNotTouchedByTheEndsOfOthers) {
   std::jthread beside([&] {
     for (int i = 0; i < 2; ++i) {
-      wasi::BufferSink output;
+      RunOutput output;
       const auto outcome = run(code_.work, {.wall_max = 600s}, output);
       ASSERT_TRUE(outcome.ok() && outcome->value)
           << (outcome.ok() && outcome->error ? outcome->error->message : "");
@@ -197,7 +197,7 @@ TEST_P(WithChecks, ARunWithinItsLimitsIsNotTouchedByTheEndsOfOthers) {
     }
   });
   for (int i = 0; i < 10; ++i) {
-    wasi::BufferSink output;
+    RunOutput output;
     const auto outcome = run(code_.endless.front().code, {.wall_max = 50ms}, output);
     ASSERT_TRUE(outcome.ok());
     EXPECT_EQ(ending_name(outcome->ending), ending_name(Ending::kTimeLimit));
@@ -206,7 +206,7 @@ TEST_P(WithChecks, ARunWithinItsLimitsIsNotTouchedByTheEndsOfOthers) {
 
 TEST_P(WithChecks, CancellingEndsARunAtOnce) {
   std::stop_source cancel;
-  struct Canceller final : wasi::OutputSink {
+  struct Canceller final : RunEvents {
     explicit Canceller(std::stop_source& to_stop) : source(to_stop) {}
     wasi::Errno write(wasi::Stream, BytesView) override {
       source.request_stop();
@@ -214,7 +214,7 @@ TEST_P(WithChecks, CancellingEndsARunAtOnce) {
     }
     std::stop_source& source;
   } output(cancel);
-  RunRequest request;
+  Run request;
   request.code = code_.endless.front().code;
   request.cancel = cancel.get_token();
   request.limits.wall_max = 600s;

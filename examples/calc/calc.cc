@@ -71,13 +71,12 @@ struct Parser {
 
 }  // namespace
 
-sw::Result<sw::engine::Outcome> Calc::run(const sw::engine::RunRequest& request,
-                                          sw::wasi::OutputSink& /*output*/) {
+sw::Result<sw::Outcome> Calc::run(const sw::Run& request, sw::RunEvents& /*output*/) {
   const Number value = Parser{request.code, request.env}.program();
-  sw::engine::Outcome outcome;
+  sw::Outcome outcome;
   if (value.ok()) outcome.value = {.text = std::to_string(*value)};
   else outcome.error = {.name = "SyntaxError", .message = value.error().message};
-  if (!value.ok()) outcome.ending = sw::engine::Ending::kGuestError;
+  if (!value.ok()) outcome.ending = sw::Ending::kGuestError;
   return outcome;
 }
 

@@ -11,8 +11,7 @@ namespace calc {
 class Calc final : public sw::engine::Engine {
  public:
   const sw::engine::EngineInfo& info() const override { return info_; }
-  sw::Result<sw::engine::Outcome> run(const sw::engine::RunRequest& request,
-                                      sw::wasi::OutputSink& output) override;
+  sw::Result<sw::Outcome> run(const sw::Run& request, sw::RunEvents& output) override;
 
  private:
   const sw::engine::EngineInfo info_{.language = "calc",

@@ -15,10 +15,10 @@ namespace calc {
 namespace {
 
 std::string evaluate(std::string code, std::vector<std::pair<std::string, std::string>> env = {}) {
-  sw::engine::RunRequest request;
+  sw::Run request;
   request.code = std::move(code);
   request.env = std::move(env);
-  sw::wasi::BufferSink output;
+  sw::RunOutput output;
   const auto outcome = Calc().run(request, output);
   if (!outcome.ok()) return "failed: " + outcome.error().message;
   return outcome->error ? outcome->error->name + ": " + outcome->error->message

@@ -60,7 +60,7 @@ Result<void> PrologGuest::boot(sw::engine::BakeFacts& facts) {
   }
   SW_TRY(const bool loaded, query("consult('/tmp/driver.pl'), chdir('/workspace')."));
   if (!loaded) return driver_failed("it cannot be loaded");
-  sw::engine::RunRequest warm_up;
+  sw::Run warm_up;
   warm_up.code = "?- X = 1.";
   SW_TRY(const Reply reply, evaluate(warm_up, "<bake>"));
   if (!reply.value || reply.value->text != "X = 1") return driver_failed("a cell gives no value");
@@ -129,8 +129,7 @@ Result<bool> PrologGuest::query(std::string_view goal) {
   return !stopped;
 }
 
-Result<Reply> PrologGuest::evaluate(const sw::engine::RunRequest& request,
-                                    std::string_view /*file_name*/) {
+Result<Reply> PrologGuest::evaluate(const sw::Run& request, std::string_view /*file_name*/) {
   std::string env;
   for (const auto& [name, value] : request.env) {
     env += (env.empty() ? "" : ", ") + as_atom(name) + " = " + as_atom(value);
@@ -149,7 +148,7 @@ Result<Reply> PrologGuest::evaluate(const sw::engine::RunRequest& request,
   SW_TRY(const i32 halted, instance().call(halted_, prolog_));
   Reply reply;
   if (!ended) {
-    reply.error = sw::engine::GuestError{.name = "Interrupted", .message = "stopped"};
+    reply.error = sw::GuestError{.name = "Interrupted", .message = "stopped"};
   } else if (halted != 0) {
     SW_TRY(reply.exit_code, instance().call(halt_code_, prolog_));
   } else {
@@ -170,10 +169,10 @@ Result<Reply> PrologGuest::read_answer() {
   if (reply.cwd.size() > 1 && reply.cwd.ends_with('/')) reply.cwd.pop_back();
   const std::string_view kind = take_line(text);
   if (kind == "value") {
-    reply.value = sw::engine::Value{.text = std::string(text)};
+    reply.value = sw::Value{.text = std::string(text)};
   } else if (kind == "error") {
     const std::string name(take_line(text));
-    reply.error = sw::engine::GuestError{.name = name, .message = std::string(text)};
+    reply.error = sw::GuestError{.name = name, .message = std::string(text)};
   } else if (kind != "none") {
     return Error{ErrorCode::kCorrupt, "its driver answered nonsense"};
   }

@@ -22,11 +22,11 @@ class PrologGuest final : public sw::engine::Guest {
   sw::Result<void> boot(sw::engine::BakeFacts& facts) override;
   sw::Result<void> bind(const sw::engine::BakeFacts& facts) override;
   sw::Result<void> after_restore() override;
-  sw::Result<sw::engine::Reply> evaluate(const sw::engine::RunRequest& request,
+  sw::Result<sw::engine::Reply> evaluate(const sw::Run& request,
                                          std::string_view file_name) override;
   void soft_stop() override { stop_ = true; }
   void forget_stop() override { stop_ = false; }
-  bool is_out_of_memory(const sw::engine::GuestError& error) const override {
+  bool is_out_of_memory(const sw::GuestError& error) const override {
     return error.name == "resource_error";
   }
 

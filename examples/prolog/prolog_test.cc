@@ -15,8 +15,8 @@
 namespace prolog {
 namespace {
 
-using sw::engine::Ending;
-using sw::engine::Outcome;
+using sw::Ending;
+using sw::Outcome;
 
 /// The engine, loaded once: the first time on a machine it is fetched, compiled and booted.
 class PrologTest : public ::testing::Test {
@@ -38,7 +38,7 @@ class PrologTest : public ::testing::Test {
     const auto ran = engine_->on_guest_thread([&] {
       const auto session = engine_->boot({.workspace = {}}).value();
       for (const std::string& code : codes) {
-        sw::engine::RunRequest request;
+        sw::Run request;
         request.code = code;
         request.limits.wall_max = std::chrono::milliseconds(500);
         outcomes.push_back(session->execute(request, output_).value());
@@ -47,7 +47,7 @@ class PrologTest : public ::testing::Test {
     EXPECT_TRUE(ran.ok());
     return outcomes;
   }
-  static Outcome run(const sw::engine::RunRequest& request) {
+  static Outcome run(const sw::Run& request) {
     Outcome outcome;
     EXPECT_TRUE(
         engine_->on_guest_thread([&] { outcome = engine_->run(request, output_).value(); }).ok());
@@ -62,7 +62,7 @@ class PrologTest : public ::testing::Test {
 
   static inline std::unique_ptr<sw::engine::Machine> machine_;
   static inline std::shared_ptr<sw::engine::Engine> engine_;
-  static inline sw::wasi::BufferSink output_;
+  static inline sw::RunOutput output_;
 };
 
 TEST_F(PrologTest, KeepsTheEngineContract) {
@@ -122,7 +122,7 @@ TEST_F(PrologTest, EndsAQueryAtItsLimitAndKeepsTheProgram) {
 }
 
 TEST_F(PrologTest, BeginsInTheFolderOfTheContext) {
-  sw::engine::RunRequest request;
+  sw::Run request;
   request.code = "?- working_directory(D, D).";
   request.cwd = "/tmp";
   EXPECT_EQ(run(request).cwd, "/tmp");

@@ -8,5 +8,5 @@
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/machine.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/workspace/workspace.h"

@@ -56,6 +56,27 @@ void Cancellation::reset() noexcept {
   drain();
 }
 
+int Cancellation::wait_once(const std::optional<std::uint64_t>& deadline_ns, pollfd* watched,
+                            unsigned count) {
+  timespec left = {};
+  if (deadline_ns) {
+    const std::uint64_t now = monotonic_ns();
+    const std::uint64_t wait = *deadline_ns > now ? *deadline_ns - now : 0;
+    left.tv_sec = static_cast<time_t>(wait / 1'000'000'000);
+    left.tv_nsec = static_cast<long>(wait % 1'000'000'000);
+  }
+  if (!observer_) return ::ppoll(watched, count, deadline_ns ? &left : nullptr, nullptr);
+  const timespec at_once = {};
+  const int ready = ::ppoll(watched, count, &at_once, nullptr);
+  if (ready != 0 || (deadline_ns && left.tv_sec == 0 && left.tv_nsec == 0)) return ready;
+  observer_->on_wait();
+  const int waited = ::ppoll(watched, count, deadline_ns ? &left : nullptr, nullptr);
+  const int saved = errno;
+  observer_->on_resume();
+  errno = saved;
+  return waited;
+}
+
 WaitEnd Cancellation::wait_until(std::optional<std::uint64_t> deadline_ns, int fd, WaitTo purpose) {
   for (;;) {
     if (cancelled()) return WaitEnd::kCancelled;
@@ -64,16 +85,9 @@ WaitEnd Cancellation::wait_until(std::optional<std::uint64_t> deadline_ns, int f
       // A cancel that came just before the drain left its flag: it is seen at the next wait.
       return cancelled() ? WaitEnd::kCancelled : WaitEnd::kWoken;
     }
-    timespec left = {};
-    if (deadline_ns) {
-      const std::uint64_t now = monotonic_ns();
-      const std::uint64_t wait = *deadline_ns > now ? *deadline_ns - now : 0;
-      left.tv_sec = static_cast<time_t>(wait / 1'000'000'000);
-      left.tv_nsec = static_cast<long>(wait % 1'000'000'000);
-    }
     pollfd watched[2] = {{event_.get(), POLLIN, 0},
                          {fd, purpose == WaitTo::kRead ? short{POLLIN} : short{POLLOUT}, 0}};
-    const int ready = ::ppoll(watched, fd >= 0 ? 2 : 1, deadline_ns ? &left : nullptr, nullptr);
+    const int ready = wait_once(deadline_ns, watched, fd >= 0 ? 2 : 1);
     // an unusable descriptor: let its reader find out
     if (ready < 0 && errno != EINTR) return WaitEnd::kReady;
     if (ready <= 0) {

@@ -24,12 +24,12 @@ Completeness::Completeness(std::shared_ptr<engine::Engine> engine) : engine_(std
 
 bool Completeness::is_complete(std::string_view source) {
   if (program_.empty() || source.find('\0') != std::string_view::npos) return true;
-  engine::RunRequest request;
+  Run request;
   request.code = program_;
   request.env = {{"SOURCE", std::string(source)}};
   request.limits.wall_max = kTimeMax;
-  wasi::BufferSink ignored;
-  Result<engine::Outcome> outcome = Error{};
+  RunOutput ignored;
+  Result<Outcome> outcome = Error{};
   const auto ran = engine_->on_guest_thread([&] { outcome = engine_->run(request, ignored); });
   if (!ran.ok() || !outcome.ok() || !outcome->value) return true;
   const std::string& answer = outcome->value->text;

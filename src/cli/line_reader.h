@@ -10,12 +10,12 @@
 #include <memory>
 #include <string>
 
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 
 namespace sw::cli {
 
 /// Of a line from a pipe, more is not kept: enough for code to be refused because it is too long.
-inline constexpr std::size_t kLineBytesMax = engine::kCodeBytesMax + 1;
+inline constexpr std::size_t kLineBytesMax = kCodeBytesMax + 1;
 
 class LineReader {
  public:

@@ -68,7 +68,7 @@ class Repl {
       }
       if (!first) cell += '\n';
       cell += line.text;
-      if (cell.size() > engine::kCodeBytesMax) return cell;  // it is refused as it is
+      if (cell.size() > kCodeBytesMax) return cell;  // it is refused as it is
       if (first && line.text.starts_with(':')) return cell;
       if (!first && line.text.empty() && lines_.is_terminal()) return cell;
       if (target_.is_complete(cell)) return cell;
@@ -84,8 +84,7 @@ class Repl {
     if (!ran->note.empty()) cli::complain(ran->note);
     show(ran->outcome, sink);
     if (const auto failed = sink.stdout_failure()) return fail(cannot_print(*failed));
-    if (ran->outcome.ending == engine::Ending::kExited)
-      status_ = ran->outcome.exit_code.value_or(0);
+    if (ran->outcome.ending == Ending::kExited) status_ = ran->outcome.exit_code.value_or(0);
   }
 
   void obey(const std::string& line) {

@@ -14,7 +14,7 @@
 
 #include "cli/line_reader.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/wasi/streams.h"
 
 namespace sw::cli {
@@ -23,7 +23,7 @@ namespace sw::cli {
 class ReplTarget {
  public:
   struct Ran {
-    engine::Outcome outcome;
+    Outcome outcome;
     std::string note;  ///< why the memory is not that of the last cell; empty: it is
   };
   struct File {
@@ -46,7 +46,7 @@ class ReplTarget {
   virtual Result<void> open_context(const std::string& context) = 0;
   /// Runs a cell in a context, which is made if it is new.
   virtual Result<Ran> run(const std::string& context, const std::string& code, std::stop_token stop,
-                          wasi::OutputSink& output) = 0;
+                          RunEvents& output) = 0;
   virtual Result<std::vector<File>> files() = 0;
   virtual Result<std::vector<Context>> contexts() = 0;
   virtual Result<void> fork(const std::string& context, const std::string& new_context) = 0;

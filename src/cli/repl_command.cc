@@ -50,7 +50,7 @@ class SandboxTarget final : public ReplTarget {
     return {};
   }
   Result<Ran> run(const std::string& context, const std::string& code, std::stop_token stop,
-                  wasi::OutputSink& output) override {
+                  RunEvents& output) override {
     SW_TRY(const sandbox::ContextRecord known, local_.context(context, language()));
     sandbox::Cell cell;
     cell.code = code;
@@ -63,7 +63,7 @@ class SandboxTarget final : public ReplTarget {
     cell.cancel = std::move(stop);
     SW_TRY(sandbox::Ran ran, local_.run(cell, output));
     // Where nothing is kept, a run that leaves has nothing to lose.
-    const bool leaves = !is_kept_ && ran.response.outcome.ending == engine::Ending::kExited;
+    const bool leaves = !is_kept_ && ran.response.outcome.ending == Ending::kExited;
     const bool tell = is_worth_telling(ran.response.note) && !leaves;
     return Ran{.outcome = std::move(ran.response.outcome), .note = tell ? ran.response.note : ""};
   }

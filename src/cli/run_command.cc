@@ -40,7 +40,7 @@ struct Program {
 
 /// What is to be run, and with which engine.
 struct Job {
-  engine::RunRequest request;
+  Run request;
   std::unique_ptr<engine::Language> language;
   std::string workspace_folder;
 };
@@ -54,10 +54,10 @@ Result<Program> read_program(const RunOptions& options, const fs::path& file,
     return Program{std::move(code), ""};
   }
   if (file == "-") {
-    SW_TRY(std::string code, read_stdin(engine::kCodeBytesMax));
+    SW_TRY(std::string code, read_stdin(kCodeBytesMax));
     return Program{std::move(code), "<stdin>"};
   }
-  SW_TRY(std::string code, read_text_file(file, engine::kCodeBytesMax));
+  SW_TRY(std::string code, read_text_file(file, kCodeBytesMax));
   return Program{std::move(code), file.native()};
 }
 
@@ -84,16 +84,16 @@ Result<std::string> read_stdin_option(const RunOptions& options) {
   return read_text_file(options.stdin_file, kStdinBytesMax);
 }
 
-int status_of(const engine::Outcome& outcome) {
+int status_of(const Outcome& outcome) {
   switch (outcome.ending) {
-    case engine::Ending::kCompleted: return 0;
-    case engine::Ending::kExited: return outcome.exit_code.value_or(0);
-    case engine::Ending::kTimeLimit: return kStatusTimeLimit;
-    case engine::Ending::kMemoryLimit: return kStatusMemoryLimit;
-    case engine::Ending::kCancelled: return kStatusCancelled;
-    case engine::Ending::kGuestError:
-    case engine::Ending::kResultLimit:
-    case engine::Ending::kCrashed: return kStatusGuestError;
+    case Ending::kCompleted: return 0;
+    case Ending::kExited: return outcome.exit_code.value_or(0);
+    case Ending::kTimeLimit: return kStatusTimeLimit;
+    case Ending::kMemoryLimit: return kStatusMemoryLimit;
+    case Ending::kCancelled: return kStatusCancelled;
+    case Ending::kGuestError:
+    case Ending::kResultLimit:
+    case Ending::kCrashed: return kStatusGuestError;
   }
   return kStatusHostFault;
 }
@@ -105,7 +105,7 @@ std::string show_memory(std::uint64_t bytes) {
 
 /// What could not be printed is a failure. Only when the reader is gone, which the program may know
 /// about and take for the reason to fail, its own status stands.
-Result<int> status_of(const engine::Outcome& outcome, const TerminalSink& terminal) {
+Result<int> status_of(const Outcome& outcome, const TerminalSink& terminal) {
   const int status = status_of(outcome);
   const auto failed = terminal.stdout_failure();
   if (terminal.gave_up()) return cannot_print(failed.value_or(EPIPE));
@@ -114,29 +114,27 @@ Result<int> status_of(const engine::Outcome& outcome, const TerminalSink& termin
 }
 
 /// Whether what a run wrote stays: as in a context, whose memory and files move together.
-bool keeps_files(const engine::Outcome& outcome, runtime::AfterError on_error) {
+bool keeps_files(const Outcome& outcome, runtime::AfterError on_error) {
   return !outcome.cut_off && (on_error == runtime::AfterError::kKeep || status_of(outcome) == 0);
 }
 
 /// A run that leaves nothing but what it wrote into its workspace folder; `files` tells what became
 /// of that.
-Result<engine::Outcome> run_fresh(engine::Machine& machine,
-                                  const std::shared_ptr<engine::Engine>& engine, Job& job,
-                                  runtime::AfterError on_error, wasi::OutputSink& sink,
-                                  std::optional<engine::WriteBackReport>& files) {
-  engine::RunRequest& request = job.request;
+Result<Outcome> run_fresh(engine::Machine& machine, const std::shared_ptr<engine::Engine>& engine,
+                          Job& job, runtime::AfterError on_error, RunEvents& sink,
+                          std::optional<engine::WriteBackReport>& files) {
+  Run& request = job.request;
   SW_TRY(auto workspace, load_workspace(job.workspace_folder, machine.clocks()));
-  if (workspace) request.workspace = workspace->tree();
-  Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the run did not begin", 0};
+  if (workspace) request.workspace = std::make_shared<Workspace>(workspace->tree());
+  Result<Outcome> outcome = Error{ErrorCode::kInternal, "the run did not begin", 0};
   SW_CHECK_OK(engine->on_guest_thread([&] { outcome = engine->run(request, sink); }));
   if (outcome.ok() && workspace && keeps_files(*outcome, on_error)) files = write_back(*workspace);
   return outcome;
 }
 
 /// A run in a context that goes on from the runs before it.
-Result<sandbox::Ran> run_in_sandbox(const std::shared_ptr<engine::Engine>& engine,
-                                    engine::RunRequest& request, const RunOptions& options,
-                                    wasi::OutputSink& sink) {
+Result<sandbox::Ran> run_in_sandbox(const std::shared_ptr<engine::Engine>& engine, Run& request,
+                                    const RunOptions& options, RunEvents& sink) {
   const std::string& language = engine->info().language;
   SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
   SW_CHECK_OK(local->add_engine(engine));
@@ -144,7 +142,7 @@ Result<sandbox::Ran> run_in_sandbox(const std::shared_ptr<engine::Engine>& engin
          local->context(options.context.empty() ? language : options.context, language));
   sandbox::Cell cell;
   cell.code = request.code;
-  cell.alias = request.alias;
+  cell.alias = request.language;
   cell.file_name = request.file_name;
   cell.context_id = context.id;
   for (const auto& [name, value] : request.env) cell.env.insert_or_assign(name, value);
@@ -202,9 +200,9 @@ Result<Job> prepare(const RunOptions& options) {
   if (!options.code && file != "-") program.name = name_for_program(file, job.workspace_folder);
   SW_TRY(job.language, options.language.empty() ? engine::guess_language(program.name, program.code)
                                                 : engine::find_language(options.language));
-  engine::RunRequest& request = job.request;
+  Run& request = job.request;
   request.code = std::move(program.code);
-  request.alias = options.language.empty() ? ending_of(program.name) : options.language;
+  request.language = options.language.empty() ? ending_of(program.name) : options.language;
   request.file_name = program.name;
   request.args = {program.name.empty() ? "-c" : program.name};
   request.args.insert(request.args.end(), options.arguments.begin(), options.arguments.end());
@@ -219,7 +217,7 @@ Result<Job> prepare(const RunOptions& options) {
     request.limits.output_bytes_max = 0;
     request.limits.result_bytes_max = request.limits.memory_bytes_max;
   }
-  SW_CHECK_OK(engine::validate(request));
+  SW_CHECK_OK(validate(request));
   return job;
 }
 
@@ -236,9 +234,9 @@ Result<int> run_command(const RunOptions& options) {
   TerminalSink terminal([&] {
     if (interrupt) interrupt->request_stop();
   });
-  wasi::BufferSink buffer;
-  wasi::OutputSink& sink = options.json ? static_cast<wasi::OutputSink&>(buffer) : terminal;
-  engine::Outcome outcome;
+  RunOutput buffer;
+  RunEvents& sink = options.json ? static_cast<RunEvents&>(buffer) : terminal;
+  Outcome outcome;
   std::optional<engine::ContextReport> report;
   std::optional<engine::WriteBackReport> files;
   if (options.sandbox.empty()) {
@@ -270,8 +268,8 @@ Result<int> run_command(const RunOptions& options) {
     // It was stopped because nothing could be printed, not by the user.
     if (!terminal.gave_up()) show(outcome, terminal);
     // A language's own out-of-memory error does not say that the limit is ours, nor how much it is.
-    if (outcome.ending == engine::Ending::kMemoryLimit && outcome.error &&
-        outcome.error->name != engine::kExecutionLimitError) {
+    if (outcome.ending == Ending::kMemoryLimit && outcome.error &&
+        outcome.error->name != kExecutionLimitError) {
       complain(fmt::format("memory limit of {} reached (--memory)",
                            show_memory(job.request.limits.memory_bytes_max)));
     }

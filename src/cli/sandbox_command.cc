@@ -31,7 +31,7 @@ sandbox::SandboxOptions local_options() {
   options.files = wasi::TreeLimits{};
   options.idle_ttl = std::chrono::milliseconds(0);
   options.contexts_max = kContextsMax;
-  options.code_bytes_max = engine::kCodeBytesMax;
+  options.code_bytes_max = kCodeBytesMax;
   return options;
 }
 
@@ -156,7 +156,7 @@ Result<sandbox::ContextRecord> LocalSandbox::context(const std::string& id,
   return sandbox_->create_context({.binding = binding_of(language), .id = id, .env = {}});
 }
 
-Result<sandbox::Ran> LocalSandbox::run(const sandbox::Cell& cell, wasi::OutputSink& output) {
+Result<sandbox::Ran> LocalSandbox::run(const sandbox::Cell& cell, RunEvents& output) {
   return sandbox_->execute(cell, output);
 }
 

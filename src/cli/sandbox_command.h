@@ -37,7 +37,7 @@ class LocalSandbox {
   /// The context of that name, made if it is new. Errors: kInvalidArgument for one in another
   /// language.
   Result<sandbox::ContextRecord> context(const std::string& id, const std::string& language);
-  Result<sandbox::Ran> run(const sandbox::Cell& cell, wasi::OutputSink& output);
+  Result<sandbox::Ran> run(const sandbox::Cell& cell, RunEvents& output);
 
  private:
   LocalSandbox() = default;

@@ -29,7 +29,7 @@ int TerminalSink::poll_fd(wasi::Stream stream) const {
   return stream == wasi::Stream::kStdout ? STDOUT_FILENO : STDERR_FILENO;
 }
 
-void write_text(wasi::OutputSink& sink, wasi::Stream stream, std::string_view text) {
+void write_text(RunEvents& sink, wasi::Stream stream, std::string_view text) {
   (void)sink.write(stream, as_bytes(text));
 }
 
@@ -46,14 +46,14 @@ void complain(std::string_view message) {
   tell("sandbox-workers: {}\n", text);
 }
 
-void show(const engine::Outcome& outcome, wasi::OutputSink& sink) {
+void show(const Outcome& outcome, RunEvents& sink) {
   if (outcome.error) {
-    const engine::GuestError& error = *outcome.error;
+    const GuestError& error = *outcome.error;
     std::string text;
     for (const std::string& line : error.traceback) text += line + '\n';
     // Tracebacks of the languages end with, or begin by, saying what the error is; those of limits
     // do not.
-    if (outcome.ending == engine::Ending::kCancelled) text += "sandbox-workers: interrupted\n";
+    if (outcome.ending == Ending::kCancelled) text += "sandbox-workers: interrupted\n";
     else if (text.find(error.name) == std::string::npos)
       text += fmt::format("{}: {}\n", error.name, error.message);
     write_text(sink, wasi::Stream::kStderr, text);

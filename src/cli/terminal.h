@@ -9,14 +9,14 @@
 #include <string>
 #include <string_view>
 
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/wasi/streams.h"
 
 namespace sw::cli {
 
 /// Passes output on as it is printed. A write that fails is the program's to deal with; that it
 /// happened is kept for the exit status.
-class TerminalSink final : public wasi::OutputSink {
+class TerminalSink final : public RunEvents {
  public:
   /// `give_up` is called, once, when so many writes have failed that the program does not care, and
   /// might go on for ever: it should end the run.
@@ -38,7 +38,7 @@ class TerminalSink final : public wasi::OutputSink {
   int failures_ = 0;
 };
 
-void write_text(wasi::OutputSink& sink, wasi::Stream stream, std::string_view text);
+void write_text(RunEvents& sink, wasi::Stream stream, std::string_view text);
 
 /// A name that a guest may have chosen, for a line of ours: control characters become '?'.
 std::string printable(std::string_view name);
@@ -48,6 +48,6 @@ std::string printable(std::string_view name);
 void complain(std::string_view message);
 
 /// Shows how a run ended, as a REPL would.
-void show(const engine::Outcome& outcome, wasi::OutputSink& sink);
+void show(const Outcome& outcome, RunEvents& sink);
 
 }  // namespace sw::cli

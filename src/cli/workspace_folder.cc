@@ -50,7 +50,7 @@ Result<std::string> main_name(const fs::path& folder) {
 }
 
 Result<std::string> read_main(const fs::path& folder, const std::string& name) {
-  return wasi::read_file_beneath(folder, name, engine::kCodeBytesMax);
+  return wasi::read_file_beneath(folder, name, kCodeBytesMax);
 }
 
 Result<std::string> read_stdin(std::size_t bytes_max) {

@@ -118,7 +118,7 @@ Result<void> DriverGuest::start_driver() {
 
 /// Cells that walk the usual paths once: output, a value of each kind, an error with a traceback.
 Result<void> DriverGuest::warm_up() {
-  RunRequest usual;
+  Run usual;
   usual.code = driver_file(manifest_, driver_.warm_file);
   for (int i = 0; i < 2; ++i) {
     SW_TRY(const Reply reply, evaluate(usual, "<warm>"));
@@ -127,7 +127,7 @@ Result<void> DriverGuest::warm_up() {
                    fmt::format("{} failed: {}", driver_.warm_file, reply.error->message), 0};
     }
   }
-  RunRequest failing;
+  Run failing;
   failing.code = driver_.failing_code;
   return evaluate(failing, "<warm>").ok() ? Result<void>()
                                           : Error{ErrorCode::kInternal, "no error can be shown", 0};
@@ -143,7 +143,7 @@ Result<void> DriverGuest::prove_interrupt() {
       if (std::chrono::steady_clock::now() > give_up) instance().stop();
     }
   });
-  RunRequest endless;
+  Run endless;
   endless.code = driver_.endless_code;
   const auto reply = evaluate(endless, "<warm>");
   over = true;
@@ -171,7 +171,7 @@ Result<void> DriverGuest::after_restore() {
   return instance().call(renew_);
 }
 
-Result<Reply> DriverGuest::evaluate(const RunRequest& request, std::string_view file_name) {
+Result<Reply> DriverGuest::evaluate(const Run& request, std::string_view file_name) {
   // A wish to stop that came too late for the last cell must not hit this one.
   if (!instance().memory().store<std::int32_t>(stop_word_, 0)) {
     return Error{ErrorCode::kCorrupt, "the stop flag lies outside the guest's memory", 0};
@@ -203,7 +203,7 @@ void put_string(std::string& request, std::string_view text) {
   request += text;
 }
 
-std::string driver_request(const RunRequest& request, std::string_view file_name, bool fresh,
+std::string driver_request(const Run& request, std::string_view file_name, bool fresh,
                            std::string_view program) {
   // One more than is wanted is enough to see that a value is too long. 0 would be no limit.
   constexpr std::uint64_t kLongest = UINT32_MAX - 1;

@@ -115,7 +115,7 @@ Result<std::unique_ptr<Session>> EmbeddedEngine::take_idle() {
   return start_session();
 }
 
-Result<Outcome> EmbeddedEngine::run(const RunRequest& request, wasi::OutputSink& output) {
+Result<Outcome> EmbeddedEngine::run(const Run& request, RunEvents& output) {
   SW_TRY(auto session, take_idle());
   auto outcome = session->execute(request, output);
   if (auto stopped = session->finish(); stopped && outcome.ok()) {

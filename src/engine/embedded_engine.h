@@ -16,7 +16,7 @@
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/language.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasi/clocks.h"
 #include "sandbox_workers/wasi/streams.h"
@@ -58,7 +58,7 @@ class EmbeddedEngine final : public Engine {
   const EngineInfo& info() const override { return info_; }
   /// Keeps interpreters between runs and puts their memory back, which is several times faster than
   /// making one.
-  Result<Outcome> run(const RunRequest& request, wasi::OutputSink& output) override;
+  Result<Outcome> run(const Run& request, RunEvents& output) override;
   bool has_sessions() const override { return true; }
   Result<std::unique_ptr<SessionInstance>> boot(const SessionOptions& options) override;
   Result<std::unique_ptr<SessionInstance>> restore(const SessionOptions& options,

@@ -15,7 +15,7 @@
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/engine/manifest.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 
@@ -88,8 +88,8 @@ TEST(Manifest, AMissingFieldOrDriverIsAnError) {
 
 // --- requests
 
-RunRequest request_of(std::string code) {
-  RunRequest request;
+Run request_of(std::string code) {
+  Run request;
   request.code = std::move(code);
   return request;
 }
@@ -103,7 +103,7 @@ TEST(Validate, SaysWhatIsWrong) {
   EXPECT_TRUE(validate(request_of(std::string(kCodeBytesMax, 'x'))).ok());
   EXPECT_THAT(validate(request_of(std::string(kCodeBytesMax + 1, 'x'))).error().message,
               HasSubstr("limit"));
-  RunRequest request = request_of("1");
+  Run request = request_of("1");
   request.env = {{"A B", "1"}};
   EXPECT_THAT(validate(request).error().message, HasSubstr("'A B'"));
   request.env = {{"A", "x\0y"s}};
@@ -231,7 +231,7 @@ class ToyGuest final : public Guest {
     (void)result;
     return {};
   }
-  Result<Reply> evaluate(const RunRequest& request, std::string_view) override {
+  Result<Reply> evaluate(const Run& request, std::string_view) override {
     SW_CHECK_OK(instance().charge(takes));
     SW_TRY(const auto function, instance().function<std::int32_t()>(request.code));
     SW_TRY(const std::int32_t result, instance().call(function));
@@ -283,9 +283,9 @@ struct SessionTest : ::testing::Test {
     return Session::create(std::move(guest), std::move(instance), watchdog).value();
   }
 
-  Outcome execute(Session& session, const RunRequest& request) {
+  Outcome execute(Session& session, const Run& request) {
     Result<Outcome> outcome = Error{ErrorCode::kInternal, "not run", 0};
-    wasi::BufferSink sink;
+    RunOutput sink;
     EXPECT_TRUE(wasm::run_on_guest_thread(engine->options(), [&] {
                   outcome = session.execute(request, sink);
                 }).ok());
@@ -305,7 +305,7 @@ TEST_F(SessionTest, StateLastsOverCellsAndNotOverReset) {
 TEST_F(SessionTest, ASoftStopKeepsTheState) {
   const auto session = start();
   execute(*session, request_of("count"));
-  RunRequest request = request_of("spin");
+  Run request = request_of("spin");
   request.limits.wall_max = 20ms;
   request.limits.grace = 20s;
   const Outcome outcome = execute(*session, request);
@@ -319,7 +319,7 @@ TEST_F(SessionTest, ASoftStopKeepsTheState) {
 
 TEST_F(SessionTest, AGuestThatDoesNotListenIsStoppedByForce) {
   const auto session = start();
-  RunRequest request = request_of("spin_for_ever");
+  Run request = request_of("spin_for_ever");
   request.limits.wall_max = 10ms;
   request.limits.grace = 10ms;
   EXPECT_EQ(execute(*session, request).ending, Ending::kTimeLimit);
@@ -329,7 +329,7 @@ TEST_F(SessionTest, AGuestThatDoesNotListenIsStoppedByForce) {
 
 TEST_F(SessionTest, WhatTheGuestDoesAfterARestoreIsUnderTheLimitsToo) {
   const auto session = start("spin_for_ever");
-  RunRequest request = request_of("count");
+  Run request = request_of("count");
   request.limits.wall_max = 10ms;
   request.limits.grace = 10ms;
   EXPECT_EQ(execute(*session, request).ending, Ending::kTimeLimit);
@@ -343,7 +343,7 @@ TEST_F(SessionTest, ATrapAfterARestoreIsACrash) {
 
 TEST_F(SessionTest, MemoryThatTheHostTakesForARunIsGivenBackAfterIt) {
   const auto session = start();
-  RunRequest request = request_of("count");
+  Run request = request_of("count");
   request.limits.memory_bytes_max = 2 * wasm::kWasmPageBytes;
   auto& guest = static_cast<ToyGuest&>(session->guest());
   guest.takes = (1 << 20) + 2 * wasm::kWasmPageBytes;
@@ -359,7 +359,7 @@ TEST_F(SessionTest, CancellingEndsARun) {
   const auto session = start();
   std::stop_source source;
   source.request_stop();
-  RunRequest request = request_of("spin");
+  Run request = request_of("spin");
   request.cancel = source.get_token();
   EXPECT_EQ(execute(*session, request).ending, Ending::kCancelled);
 }
@@ -392,7 +392,7 @@ TEST_F(SessionTest, AnOverlongErrorIsCut) {
 
 TEST_F(SessionTest, AnOverlongValueIsALimit) {
   const auto session = start();
-  RunRequest request = request_of("count");
+  Run request = request_of("count");
   request.limits.result_bytes_max = 0;
   EXPECT_EQ(execute(*session, request).ending, Ending::kResultLimit);
   request.limits.result_bytes_max = 1;

@@ -46,7 +46,7 @@ std::string milliseconds(std::chrono::nanoseconds time) {
   return fmt::format("{:.3f}", std::chrono::duration<double, std::milli>(time).count());
 }
 
-std::string usage_text(const RunRequest& request, const Usage& usage) {
+std::string usage_text(const Run& request, const Usage& usage) {
   using Micro = std::chrono::microseconds;
   return fmt::format(
       R"({{"fuelConsumed":{},"fuelLimit":{},"memoryBytes":{},"wallMs":{},"cpuMs":{},"pagesWritten":{},"outputTruncated":{}}})",
@@ -105,7 +105,7 @@ std::string_view ending_name(Ending ending) {
   return "unknown";
 }
 
-std::string execution_result_json(const EngineInfo& info, const RunRequest& request,
+std::string execution_result_json(const EngineInfo& info, const Run& request,
                                   const Outcome& outcome, std::string_view out,
                                   std::string_view err, const std::optional<ContextReport>& context,
                                   const std::optional<WriteBackReport>& files) {

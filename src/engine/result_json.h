@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sandbox_workers/engine/engine.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 
 namespace sw::engine {
 
@@ -41,7 +41,7 @@ struct WriteBackReport {
 /// `out` and `err` are what was printed; bytes that are not UTF-8 become U+FFFD there. Beside the
 /// protocol's fields: `ending`, `exitCode`, and in `usage` the times, the pages written and whether
 /// output was truncated. One unit of fuel is one microsecond of CPU time.
-std::string execution_result_json(const EngineInfo& info, const RunRequest& request,
+std::string execution_result_json(const EngineInfo& info, const Run& request,
                                   const Outcome& outcome, std::string_view out,
                                   std::string_view err,
                                   const std::optional<ContextReport>& context = {},

@@ -15,8 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-RunRequest request_of(std::string code) {
-  RunRequest request;
+Run request_of(std::string code) {
+  Run request;
   request.code = std::move(code);
   return request;
 }

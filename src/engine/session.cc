@@ -94,13 +94,13 @@ void Session::hard_stop() {
   instance_->stop();
 }
 
-Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output) {
+Result<void> Session::begin(const Run& request, RunEvents& output) {
   instance_->set_memory_bytes_max(request.limits.memory_bytes_max);
-  input_ = wasi::BytesInput::lent(request.stdin_data);
+  input_ = request.input;
   wasi::RunOptions run;
-  run.workspace = request.workspace;
+  if (request.workspace) run.workspace = request.workspace->tree();
   run.output = &output;
-  run.input = &input_;
+  run.input = input_.get();
   run.cancellation = cancellation_.get();
   if (request.limits.output_bytes_max != 0)
     run.limits.output_bytes_max = request.limits.output_bytes_max;
@@ -114,7 +114,7 @@ Result<void> Session::begin(const RunRequest& request, wasi::OutputSink& output)
   return {};
 }
 
-Result<Reply> Session::run_cell(const RunRequest& request, wasi::OutputSink& output) {
+Result<Reply> Session::run_cell(const Run& request, RunEvents& output) {
   const wasm::HostMemoryScope host_memory(*instance_);
   SW_CHECK_OK(begin(request, output));
   const std::string file_name =
@@ -122,13 +122,14 @@ Result<Reply> Session::run_cell(const RunRequest& request, wasi::OutputSink& out
   return guest_->evaluate(request, file_name);
 }
 
-Result<SessionOutcome> Session::execute(const RunRequest& request, wasi::OutputSink& output) {
+Result<Outcome> Session::execute(const Run& request, RunEvents& output) {
   if (invalid()) return Error{ErrorCode::kInvalidArgument, "this session has ended", 0};
   const auto wall_begin = std::chrono::steady_clock::now();
   const auto cpu_begin = thread_cpu_time();
   // What was asked of the cell before must not hit this one; what is asked from here on must not be
   // lost.
   cancellation_->reset();
+  cancellation_->observe(&output);
   guest_->forget_stop();
   limits_ = request.limits;
   cancel_ = request.cancel;

@@ -14,7 +14,7 @@
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/language.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasi/streams.h"
 #include "sandbox_workers/wasm/instance.h"
@@ -39,7 +39,7 @@ class Session final : public SessionInstance, private Stoppable {
                                                   SnapshotSource& source);
 
   /// Runs one cell; output goes to `output` as it is printed.
-  Result<SessionOutcome> execute(const RunRequest& request, wasi::OutputSink& output) override;
+  Result<Outcome> execute(const Run& request, RunEvents& output) override;
 
   bool can_snapshot() const override;
   /// `base` is the image; `extra` has open files, clock and counters: docs/formats/session.md.
@@ -68,9 +68,9 @@ class Session final : public SessionInstance, private Stoppable {
   void soft_stop() override;
   void hard_stop() override;
 
-  Result<void> begin(const RunRequest& request, wasi::OutputSink& output);
+  Result<void> begin(const Run& request, RunEvents& output);
   /// All of a run that depends on the guest, and so is watched.
-  Result<Reply> run_cell(const RunRequest& request, wasi::OutputSink& output);
+  Result<Reply> run_cell(const Run& request, RunEvents& output);
   void leave_to_finish(const Usage& used);
   Result<Bytes> save_tmp();
   Result<void> restore_tmp(BytesView blob);
@@ -80,7 +80,7 @@ class Session final : public SessionInstance, private Stoppable {
   std::unique_ptr<Guest> guest_;  // before the instance, which refers to it
   std::unique_ptr<wasm::Instance> instance_;
   std::unique_ptr<Cancellation> cancellation_;
-  wasi::BytesInput input_;
+  std::shared_ptr<wasi::InputSource> input_;  // of the last cell; shared with its caller
   Watchdog& watchdog_;
   RunLimits limits_;  // of the last cell
   RunLimits left_;    // of them, for exit handlers

@@ -48,10 +48,10 @@ bool is_language_of(const engine::EngineInfo& info, std::string_view name) {
 }
 
 /// Stdin and arguments, which this project adds to the protocol's request.
-Result<void> read_extras(const json::object& body, engine::RunRequest& request) {
+Result<void> read_extras(const json::object& body, Run& request) {
   if (const json::value* input = body.if_contains("stdin")) {
     if (!input->is_string()) return runtime::refusal("stdin must be a string");
-    request.stdin_data = input->get_string();
+    request.input = text_input(std::string(input->get_string()));
   }
   if (const json::value* given = body.if_contains("args")) {
     if (!given->is_array()) return runtime::refusal("args must be an array of strings");
@@ -65,8 +65,7 @@ Result<void> read_extras(const json::object& body, engine::RunRequest& request) 
 
 }  // namespace
 
-Result<engine::RunRequest> read_execution_request(const Request& http,
-                                                  const engine::EngineInfo& info) {
+Result<Run> read_execution_request(const Request& http, const engine::EngineInfo& info) {
   const auto type = runtime::find_header(http.headers, "content-type");
   if (!type || !boost::algorithm::istarts_with(*type, "application/json")) {
     return Error{ErrorCode::kUnsupportedMediaType, "Content-Type must be application/json", 0};
@@ -81,14 +80,14 @@ Result<engine::RunRequest> read_execution_request(const Request& http,
   if (body.contains("input")) {
     return runtime::refusal("input is no longer supported; pass data with envVars");
   }
-  engine::RunRequest request;
+  Run request;
   if (const json::value* language = body.if_contains("language")) {
     if (!language->is_string()) return runtime::refusal("language must be a string");
     if (!is_language_of(info, language->get_string())) {
       return runtime::refusal(fmt::format("Unsupported language '{}' on this runtime ({})",
                                           std::string_view(language->get_string()), info.language));
     }
-    request.alias = language->get_string();
+    request.language = language->get_string();
   }
   if (const json::value* code = body.if_contains("code"); code && code->is_string()) {
     request.code = code->get_string();
@@ -96,7 +95,7 @@ Result<engine::RunRequest> read_execution_request(const Request& http,
   SW_CHECK_OK(runtime::check_code(request.code, info.limits.code_bytes));
   SW_TRY(request.env, env_vars_of(body));
   SW_CHECK_OK(read_extras(body, request));
-  SW_CHECK_OK(engine::validate(request));
+  SW_CHECK_OK(validate(request));
   return request;
 }
 

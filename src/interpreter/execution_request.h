@@ -9,7 +9,6 @@
 namespace sw::interpreter {
 
 /// The body of POST /execute, checked in the protocol's order; else why not.
-Result<engine::RunRequest> read_execution_request(const runtime::Request& http,
-                                                  const engine::EngineInfo& info);
+Result<Run> read_execution_request(const runtime::Request& http, const engine::EngineInfo& info);
 
 }  // namespace sw::interpreter

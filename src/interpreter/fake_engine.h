@@ -55,19 +55,18 @@ class FakeSession final : public engine::SessionInstance {
     return snapshot;
   }
 
-  Result<engine::SessionOutcome> execute(const engine::RunRequest& request,
-                                         wasi::OutputSink& output) override {
+  Result<Outcome> execute(const Run& request, RunEvents& output) override {
     const boost::json::value code = boost::json::parse(request.code);
     const boost::json::object& op = code.as_object();
     const auto text = [&](const char* name) {
       return boost::json::value_to<std::string>(op.at(name));
     };
-    engine::SessionOutcome outcome;
+    Outcome outcome;
     perform(text("op"), op, request, output, outcome);
     if (op.contains("then")) perform(text("then"), op, request, output, outcome);
     if (failed_) return Error{ErrorCode::kInternal, "unknown op", 0};
     if (outcome.error) outcome.error->traceback = {request.file_name};
-    outcome.value = engine::Value{.text = std::to_string(count(0))};
+    outcome.value = Value{.text = std::to_string(count(0))};
     outcome.cwd = cwd_;
     return outcome;
   }
@@ -79,9 +78,8 @@ class FakeSession final : public engine::SessionInstance {
   }
 
  private:
-  void perform(const std::string& what, const boost::json::object& op,
-               const engine::RunRequest& request, wasi::OutputSink& output,
-               engine::SessionOutcome& outcome) {
+  void perform(const std::string& what, const boost::json::object& op, const Run& request,
+               RunEvents& output, Outcome& outcome) {
     const auto text = [&](const char* name) {
       return boost::json::value_to<std::string>(op.at(name));
     };
@@ -101,18 +99,18 @@ class FakeSession final : public engine::SessionInstance {
     if (what == "wait") {
       ++waiting();
       while (!request.cancel.stop_requested()) std::this_thread::yield();
-      outcome.ending = engine::Ending::kCancelled;
-      outcome.error = error(engine::kExecutionLimitError);
+      outcome.ending = Ending::kCancelled;
+      outcome.error = error(kExecutionLimitError);
     }
     if (what == "error" || what == "invalidate") outcome.error = error("EngineError");
-    if (what == "limit") outcome.error = error(engine::kExecutionLimitError);
+    if (what == "limit") outcome.error = error(kExecutionLimitError);
     if (what == "exit") {
-      outcome.ending = engine::Ending::kExited;
+      outcome.ending = Ending::kExited;
       outcome.exit_code = 3;
     }
   }
 
-  static engine::GuestError error(std::string name) {
+  static GuestError error(std::string name) {
     return {.name = std::move(name), .message = "asked for", .traceback = {}, .line_number = {}};
   }
   std::uint32_t count(std::uint32_t by) {
@@ -144,13 +142,12 @@ class FakeEngine final : public engine::Engine {
 
   const engine::EngineInfo& info() const override { return info_; }
   bool has_sessions() const override { return sessions; }
-  Result<engine::Outcome> run(const engine::RunRequest& request,
-                              wasi::OutputSink& output) override {
+  Result<Outcome> run(const Run& request, RunEvents& output) override {
     if (request.code == "fault") return engine::ExecutionLimitError("out of fuel");
     if (during_run) during_run(request);
     (void)output.write(wasi::Stream::kStdout, as_bytes(request.code + "\n" + request.stdin_data));
-    engine::Outcome outcome;
-    outcome.value = engine::Value{.text = request.env.empty() ? "" : request.env.front().second};
+    Outcome outcome;
+    outcome.value = Value{.text = request.env.empty() ? "" : request.env.front().second};
     return outcome;
   }
   Result<std::unique_ptr<engine::SessionInstance>> boot(
@@ -168,8 +165,8 @@ class FakeEngine final : public engine::Engine {
 
   bool sessions = true;
   bool fail_boot = false;
-  std::function<void(const engine::RunRequest&)> during_run = {};  ///< in a run outside of contexts
-  std::atomic<int> alive = 0;                                      ///< instances
+  std::function<void(const Run&)> during_run = {};  ///< in a run outside of contexts
+  std::atomic<int> alive = 0;                       ///< instances
 
  private:
   engine::EngineInfo info_;

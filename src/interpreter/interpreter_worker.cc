@@ -89,7 +89,7 @@ class InterpreterRuntime {
 
   const std::shared_ptr<engine::Engine>& engine() const { return parts_.engine; }
   const engine::EngineInfo& info() const { return parts_.engine->info(); }
-  const engine::RunLimits& limits() const { return options_.limits; }
+  const RunLimits& limits() const { return options_.limits; }
   bool has_contexts() const { return options_.contexts && parts_.engine->has_sessions(); }
   std::int64_t now_ms() { return parts_.clock->now().time_since_epoch().count(); }
 
@@ -206,7 +206,7 @@ class QueuedInterpreter final : public runtime::Interpreter {
   }
 
   Result<ExecuteResponse> execute(ExecuteArgs args, const runtime::GetFiles& get_files,
-                                  wasi::OutputSink& output) override {
+                                  RunEvents& output) override {
     Result<ExecuteResponse> answer = not_asked();
     const std::stop_token callers = std::move(args.cancel);
     SW_CHECK_OK(runtime_.serve(
@@ -249,11 +249,11 @@ Response describe(const runtime::WorkerInfo& info) {
 
 Result<Response> run_once(InterpreterWorker& worker, InterpreterRuntime& runtime,
                           const Request& http) {
-  SW_TRY(engine::RunRequest request, read_execution_request(http, runtime.info()));
+  SW_TRY(Run request, read_execution_request(http, runtime.info()));
   request.limits = runtime.limits();
   request.cancel = http.cancel;
-  wasi::BufferSink printed;
-  SW_TRY(const engine::Outcome outcome, worker.run(request, printed));
+  RunOutput printed;
+  SW_TRY(const Outcome outcome, worker.run(request, printed));
   return runtime::json_text_response(
       200,
       engine::execution_result_json(runtime.info(), request, outcome, printed.out, printed.err));
@@ -298,10 +298,9 @@ Result<runtime::WorkerInfo> InterpreterWorker::info() {
       .language = info.language, .engine = info.engine_name, .contexts = runtime_->has_contexts()};
 }
 
-Result<engine::Outcome> InterpreterWorker::run(const engine::RunRequest& request,
-                                               wasi::OutputSink& output) {
+Result<Outcome> InterpreterWorker::run(const Run& request, RunEvents& output) {
   SW_TRY(const auto slot, runtime_->take_slot(request.cancel));
-  Result<engine::Outcome> outcome = Error{ErrorCode::kInternal, "the engine did not run", 0};
+  Result<Outcome> outcome = Error{ErrorCode::kInternal, "the engine did not run", 0};
   const auto began = std::chrono::steady_clock::now();
   const auto on_thread =
       runtime_->engine()->on_guest_thread([&] { outcome = engine()->run(request, output); });

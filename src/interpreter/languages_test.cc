@@ -51,14 +51,14 @@ class LanguagesTest : public ::testing::TestWithParam<std::string> {
   }
 
   ExecuteResponse run(const std::string& code, const std::string& id = "c",
-                      const engine::RunLimits& limits = {.wall_max = 600s}) {
+                      const RunLimits& limits = {.wall_max = 600s}) {
     return worker_->run(id, code, limits);
   }
   /// Its limit is CPU time: a busy machine may leave it none for long, and it has to get into its
   /// loop.
   ExecuteResponse run_for(const std::string& code, std::chrono::milliseconds cpu_max,
                           std::chrono::milliseconds grace) {
-    engine::RunLimits limits;
+    RunLimits limits;
     limits.wall_max = 600s;
     limits.cpu_max = cpu_max;
     limits.memory_bytes_max = std::uint64_t{400} << 20;
@@ -137,7 +137,7 @@ TEST_P(LanguagesTest, ASoftLimitIsSavedWithItsFiles) {
   run(code_.one);
   run(code_.log_one);
   const auto limited = run_for(code_.log_two + code_.loop, 50ms, 30s);
-  EXPECT_EQ(limited.outcome.error->name, engine::kExecutionLimitError);
+  EXPECT_EQ(limited.outcome.error->name, kExecutionLimitError);
   EXPECT_TRUE(limited.snapshot_ms);
   EXPECT_FALSE(limited.snapshot->stale);
   restart();

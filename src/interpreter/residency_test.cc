@@ -104,7 +104,7 @@ class Crowd {
       const auto made = interpreter->create(args.context_id, "/workspace");
       ASSERT_TRUE(made.ok()) << made.error().message;
     }
-    wasi::BufferSink printed;
+    RunOutput printed;
     const auto response = interpreter->execute(
         args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
     ASSERT_TRUE(response.ok()) << response.error().message;
@@ -172,7 +172,7 @@ TEST(Residency, InterpretersAtWorkAreLeftAloneAndTheOthersGo) {
     callers.emplace_back([&, caller] {
       const auto interpreter =
           worker->interpreter("k" + std::to_string(caller % 2)).value();  // two callers each
-      wasi::BufferSink printed;
+      RunOutput printed;
       for (int i = 0; i < 200; ++i) {
         runtime::ExecuteArgs args;
         args.context_id = std::to_string(i % kContextsOfOne);

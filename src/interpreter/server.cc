@@ -20,15 +20,12 @@ using runtime::ExecuteResponse;
 
 namespace {
 
-bool is_error(engine::Ending ending) {
-  return ending != engine::Ending::kCompleted && ending != engine::Ending::kExited;
-}
+bool is_error(Ending ending) { return ending != Ending::kCompleted && ending != Ending::kExited; }
 
 /// An engine's author may say how a run ended by the error alone.
-engine::Ending ending_of(const engine::Outcome& outcome) {
-  if (!outcome.error || outcome.ending != engine::Ending::kCompleted) return outcome.ending;
-  return outcome.error->name == engine::kExecutionLimitError ? engine::Ending::kTimeLimit
-                                                             : engine::Ending::kGuestError;
+Ending ending_of(const Outcome& outcome) {
+  if (!outcome.error || outcome.ending != Ending::kCompleted) return outcome.ending;
+  return outcome.error->name == kExecutionLimitError ? Ending::kTimeLimit : Ending::kGuestError;
 }
 
 Error engine_failed(const Error& error) {
@@ -67,7 +64,7 @@ bool were_asked_for(const std::vector<WorkspaceFile>& files,
 struct InterpreterServer::Run {
   const runtime::ExecuteArgs args;
   const runtime::GetFiles& get_files;
-  wasi::OutputSink& output;
+  RunEvents& output;
   ContextRow row = {};
   std::unique_ptr<Resident> resident = {};
   wasi::TreeState files_before = {};
@@ -115,7 +112,7 @@ Result<object::IdleVerdict> InterpreterServer::on_alarm() {
 
 Result<ExecuteResponse> InterpreterServer::execute(runtime::ExecuteArgs args,
                                                    const runtime::GetFiles& get_files,
-                                                   wasi::OutputSink& output) {
+                                                   RunEvents& output) {
   const auto working = tenant_.work();
   Run run{.args = std::move(args), .get_files = get_files, .output = output};
   using Step = Result<void> (InterpreterServer::*)(Run&);
@@ -137,12 +134,12 @@ Result<ExecuteResponse> InterpreterServer::execute(runtime::ExecuteArgs args,
 Result<void> InterpreterServer::find_row(Run& run) {
   SW_CHECK_OK(contexts_->ensure_metadata());
   SW_CHECK_OK(runtime::check_code(run.args.code, engine_->info().limits.code_bytes));
-  engine::RunRequest request;
+  Run request;
   request.code = run.args.code;
   request.env = run.args.env;
   request.args = run.args.args;
   request.file_name = run.args.file_name;
-  SW_CHECK_OK(engine::validate(request));
+  SW_CHECK_OK(validate(request));
   if (run.args.context_id.empty()) {
     return runtime::refusal("contextId must be a non-empty string");
   }
@@ -256,9 +253,9 @@ Result<void> InterpreterServer::ensure_instance(Run& run) {
 }
 
 void InterpreterServer::execute(Run& run) {
-  engine::RunRequest request;
+  Run request;
   request.code = run.args.code;
-  request.alias = run.args.alias;
+  request.language = run.args.alias;
   // An instance counts its own cells, and does not know of those that were run elsewhere or thrown
   // away.
   request.file_name = run.args.file_name.empty() ? fmt::format("<cell {}>", run.row.executions + 1)
@@ -268,12 +265,12 @@ void InterpreterServer::execute(Run& run) {
   request.stdin_data = run.args.stdin_data;
   request.limits = run.args.limits;
   request.cancel = run.args.cancel;
-  request.workspace = mirror_->tree();
+  request.workspace = mirror_;
   if (run.response.state == ContextState::kFresh) request.cwd = run.row.cwd;
   run.files_before = mirror_->remember();
 
   auto outcome = run.resident->session->execute(request, run.output);
-  engine::Outcome& result = run.response.outcome;
+  Outcome& result = run.response.outcome;
   if (outcome.ok()) {
     result = *std::move(outcome);
     result.ending = ending_of(result);
@@ -289,7 +286,7 @@ void InterpreterServer::execute(Run& run) {
 
 /// Decides what is kept of a run: the table in the header.
 void InterpreterServer::conclude(Run& run) {
-  const engine::Outcome& result = run.response.outcome;
+  const Outcome& result = run.response.outcome;
   ContextRow& row = run.row;
   row.before = ContextRow::Before{.cwd = row.cwd, .saved_execution = row.saved_execution};
   ++row.executions;

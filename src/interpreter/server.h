@@ -64,7 +64,7 @@ class InterpreterServer final : public runtime::Interpreter {
   /// Within Engine::on_guest_thread.
   Result<runtime::ExecuteResponse> execute(runtime::ExecuteArgs args,
                                            const runtime::GetFiles& get_files,
-                                           wasi::OutputSink& output) override;
+                                           RunEvents& output) override;
 
   Result<runtime::ContextInfo> fork(std::string_view id, std::string_view new_id) override;
   Result<runtime::ContextInfo> undo(std::string_view id, std::uint32_t runs) override;

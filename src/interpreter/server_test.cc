@@ -91,7 +91,7 @@ class ServerTest : public ::testing::Test {
       }
       return files;
     };
-    wasi::BufferSink printed;
+    RunOutput printed;
     return server_->execute(args, get_files, printed);
   }
   ExecuteResponse run(const std::string& code, const std::string& id = "c") {
@@ -447,7 +447,7 @@ TEST_F(ServerTest, AnInvalidInstanceWithoutAnythingSavedBeginsFresh) {
 TEST_F(ServerTest, AFaultOfTheEngineIsAnOutcomeAndCostsTheInstance) {
   run(kInc);
   const auto fault = run(kFault);
-  EXPECT_EQ(fault.outcome.error->name, engine::kEngineError);
+  EXPECT_EQ(fault.outcome.error->name, kEngineError);
   EXPECT_EQ(fault.executions, 2u);
   EXPECT_EQ(fault.cwd, "/workspace");
   EXPECT_FALSE(fault.snapshot_ms);
@@ -553,7 +553,7 @@ TEST_F(ServerTest, WrongAnswersOfTheSandboxAreRefused) {
   args.context_id = "c";
   args.code = kInc;
   args.workspace = sandbox_.manifest();
-  wasi::BufferSink printed;
+  RunOutput printed;
   const auto nothing = refusal(server_->execute(
       args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed));
   EXPECT_EQ(status(nothing), 500);

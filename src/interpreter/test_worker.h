@@ -48,7 +48,7 @@ class TestWorker {
 
   /// What is refused comes back as a crash, with the message as the error's name.
   runtime::ExecuteResponse run(const std::string& id, const std::string& code,
-                               const engine::RunLimits& limits = {}) {
+                               const RunLimits& limits = {}) {
     runtime::ExecuteArgs args;
     args.context_id = id;
     args.code = code;
@@ -68,12 +68,11 @@ class TestWorker {
         printed);
     if (!answer.ok()) {
       runtime::ExecuteResponse response;
-      response.outcome.ending = engine::Ending::kCrashed;
-      response.outcome.error =
-          engine::GuestError{.name = answer.error().message,
-                             .message = std::string(code_name(answer.error().code)),
-                             .traceback = {},
-                             .line_number = {}};
+      response.outcome.ending = Ending::kCrashed;
+      response.outcome.error = GuestError{.name = answer.error().message,
+                                          .message = std::string(code_name(answer.error().code)),
+                                          .traceback = {},
+                                          .line_number = {}};
       return response;
     }
     (void)files.apply_diff(answer->workspace, 1);
@@ -81,7 +80,7 @@ class TestWorker {
   }
 
   Workspace& files;
-  wasi::BufferSink printed;                                      ///< by the last run
+  RunOutput printed;                                             ///< by the last run
   runtime::AfterError after_error = runtime::AfterError::kKeep;  ///< of the next runs
 
  private:

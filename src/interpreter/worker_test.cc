@@ -68,7 +68,7 @@ class WorkerTest : public ::testing::Test {
     args.context_id = "c";
     args.code = code;
     args.cancel = std::move(cancel);
-    wasi::BufferSink printed;
+    RunOutput printed;
     const auto no_files = [](const auto&) { return std::vector<WorkspaceFile>(); };
     SW_TRY(const auto interpreter, worker_->interpreter(key));
     return interpreter->execute(args, no_files, printed);
@@ -148,7 +148,7 @@ TEST_F(WorkerTest, WhatExecuteRefusesAndInWhichOrder) {
   EXPECT_EQ(fetch("GET", "/execute").status, 405);
   EXPECT_EQ(fetch("POST", "/execute", R"({"code":"x","language":"FAKE"})").status, 200);
   // An engine may run more than one language, by the name.
-  engine_->during_run = [](const engine::RunRequest& request) { EXPECT_EQ(request.alias, "Fk"); };
+  engine_->during_run = [](const Run& request) { EXPECT_EQ(request.language, "Fk"); };
   EXPECT_EQ(fetch("POST", "/execute", R"({"code":"x","language":"Fk"})").status, 200);
 }
 
@@ -212,7 +212,7 @@ TEST_F(WorkerTest, CancellingReachesTheGuestAndThoseThatWait) {
   EXPECT_EQ(queued.get().error().code, ErrorCode::kUnavailable);
   first.request_stop();
   const auto stopped = running.get();
-  EXPECT_EQ(stopped->outcome.ending, engine::Ending::kCancelled);
+  EXPECT_EQ(stopped->outcome.ending, Ending::kCancelled);
   EXPECT_EQ(value("a", R"({"op":"inc"})"), "2");
 }
 
@@ -220,7 +220,7 @@ TEST_F(WorkerTest, RunsOutsideOfContextsWaitForTheirTurn) {
   restart({.runs_at_once = 2});
   std::atomic<int> running = 0;
   std::atomic<int> most = 0;
-  engine_->during_run = [&](const engine::RunRequest&) {
+  engine_->during_run = [&](const Run&) {
     const int now = ++running;
     for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
     }
@@ -240,7 +240,7 @@ TEST_F(WorkerTest, RunsOutsideOfContextsWaitForTheirTurn) {
 TEST_F(WorkerTest, ACancelledRunOutsideOfContextsLeavesTheQueue) {
   restart({.runs_at_once = 1});
   std::promise<void> begun;
-  engine_->during_run = [&](const engine::RunRequest& request) {
+  engine_->during_run = [&](const Run& request) {
     begun.set_value();
     while (!request.cancel.stop_requested()) std::this_thread::yield();
   };

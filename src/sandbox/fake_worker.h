@@ -38,7 +38,7 @@ class FakeWorker final : public runtime::Worker {
   runtime::WorkerInfo self;
   std::vector<std::string> calls;  // all but runs: "undo c 1"
   std::vector<runtime::ExecuteArgs> runs;
-  std::vector<engine::RunRequest> runs_once;
+  std::vector<Run> runs_once;
   std::vector<std::vector<std::string>> asked_for;  // paths of each get_files call
   std::map<std::string, State> interpreters;        // by key
   std::optional<Error> unreachable;
@@ -55,14 +55,13 @@ class FakeWorker final : public runtime::Worker {
     if (unreachable) return *unreachable;
     return self;
   }
-  Result<engine::Outcome> run(const engine::RunRequest& request,
-                              wasi::OutputSink& output) override {
+  Result<Outcome> run(const Run& request, RunEvents& output) override {
     if (before_run) before_run(request.cancel);
     const std::lock_guard lock(mutex_);
     runs_once.push_back(request);
     if (unreachable) return *unreachable;
     (void)output.write(wasi::Stream::kStdout, as_bytes("ran once\n"));
-    return engine::Outcome{};
+    return Outcome{};
   }
   Result<std::unique_ptr<runtime::Interpreter>> interpreter(std::string_view key) override;
   std::size_t interpreter_count() {
@@ -117,7 +116,7 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
   }
   Result<runtime::ExecuteResponse> execute(runtime::ExecuteArgs args,
                                            const runtime::GetFiles& get_files,
-                                           wasi::OutputSink& output) override {
+                                           RunEvents& output) override {
     if (worker_.before_run) worker_.before_run(args.cancel);
     const std::lock_guard lock(worker_.mutex_);
     worker_.runs.push_back(args);
@@ -129,9 +128,9 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
     const wasi::TreeState before = state().mirror.remember();
     runtime::ExecuteResponse response;
     response.cwd = "/workspace";
-    response.outcome.value = engine::Value{.text = args.code};
+    response.outcome.value = Value{.text = args.code};
     (void)output.write(wasi::Stream::kStdout, as_bytes("ran\n"));
-    if (args.cancel.stop_requested()) response.outcome.ending = engine::Ending::kCancelled;
+    if (args.cancel.stop_requested()) response.outcome.ending = Ending::kCancelled;
     if (worker_.during_run) worker_.during_run(state().mirror, response);
     if (response.outcome.error && args.after_error != runtime::AfterError::kKeep) {
       (void)before.restore(*state().mirror.tree(), 0);

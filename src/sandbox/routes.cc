@@ -225,17 +225,17 @@ class Routes {
                                        "onError must be 'keep' or 'rollback'"));
     cell.limits = sandbox_.options_.run_limits;
     cell.cancel = request_.cancel;
-    wasi::BufferSink output;
+    RunOutput output;
     SW_TRY(const Ran ran, sandbox_.execute(cell, output));
     return runtime::json_text_response(200, result_text(cell, ran, output));
   }
 
-  static std::string result_text(const Cell& cell, const Ran& ran, const wasi::BufferSink& output) {
+  static std::string result_text(const Cell& cell, const Ran& ran, const RunOutput& output) {
     const runtime::ExecuteResponse& response = ran.response;
     engine::EngineInfo info;
     info.language = ran.language;
     info.engine_name = ran.engine;
-    engine::RunRequest request;
+    Run request;
     request.code = cell.code;
     request.limits = cell.limits;
     std::optional<engine::ContextReport> report;

@@ -273,7 +273,7 @@ Env Sandbox::merged_env(const ContextRecord* context, const EnvChanges& call) co
   return env;
 }
 
-Result<Ran> Sandbox::execute(const Cell& cell, wasi::OutputSink& output) {
+Result<Ran> Sandbox::execute(const Cell& cell, RunEvents& output) {
   SW_CHECK_OK(load());
   SW_CHECK_OK(runtime::check_code(cell.code, options_.code_bytes_max));
   ContextRecord* context = nullptr;
@@ -292,10 +292,10 @@ Result<Ran> Sandbox::execute(const Cell& cell, wasi::OutputSink& output) {
 }
 
 Result<Ran> Sandbox::run_once(const Binding& binding, const runtime::WorkerInfo& info,
-                              const Cell& cell, wasi::OutputSink& output) {
-  engine::RunRequest request;
+                              const Cell& cell, RunEvents& output) {
+  Run request;
   request.code = cell.code;
-  request.alias = cell.alias;
+  request.language = cell.alias;
   request.file_name = cell.file_name;
   const Env env = merged_env(nullptr, cell.env);
   request.env.assign(env.begin(), env.end());
@@ -303,7 +303,7 @@ Result<Ran> Sandbox::run_once(const Binding& binding, const runtime::WorkerInfo&
   request.args = cell.args;
   request.limits = cell.limits;
   request.cancel = cell.cancel;
-  SW_CHECK_OK(engine::validate(request));
+  SW_CHECK_OK(validate(request));
   Ran ran{.language = info.language,
           .engine = info.engine,
           .response = {},
@@ -331,7 +331,7 @@ runtime::ExecuteArgs Sandbox::args_of(const ContextRecord& context, const Cell& 
   return args;
 }
 
-Result<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, wasi::OutputSink& output) {
+Result<Ran> Sandbox::run_in(ContextRecord& context, const Cell& cell, RunEvents& output) {
   SW_TRY(const Binding binding, Binding::find(bindings_, context.binding));
   SW_TRY(const auto interpreter, binding.interpreter(key_));
   runtime::ExecuteArgs args = args_of(context, cell);

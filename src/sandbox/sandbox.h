@@ -39,7 +39,7 @@ struct SandboxOptions {
   std::chrono::milliseconds idle_ttl = object::kDefaultIdleTtl;
   std::size_t contexts_max = 8;  ///< over all bindings
   std::size_t code_bytes_max = runtime::kCodeBytesMax;
-  engine::RunLimits run_limits;  ///< of runs that come as requests
+  RunLimits run_limits;  ///< of runs that come as requests
   runtime::Profile profile = runtime::kStandardProfile;
 };
 
@@ -64,7 +64,7 @@ struct Cell {
   EnvChanges env;  ///< over the context's, which are over the sandbox's
   std::string stdin_data;
   std::vector<std::string> args;
-  engine::RunLimits limits;
+  RunLimits limits;
   std::optional<runtime::Profile> profile;      ///< absent: the sandbox's
   std::optional<runtime::AfterError> on_error;  ///< absent: the profile's
   std::stop_token cancel;
@@ -120,7 +120,7 @@ class Sandbox {
   Result<void> delete_context(std::string_view id);
   /// Runs a cell. An error of the code is part of the answer; docs/sandbox.md says what is kept
   /// after it.
-  Result<Ran> execute(const Cell& cell, wasi::OutputSink& output);
+  Result<Ran> execute(const Cell& cell, RunEvents& output);
 
   // --- versions of a context's memory. Files are as they are: they belong to all contexts.
 
@@ -184,8 +184,8 @@ class Sandbox {
   ContextRecord new_record(std::string id);
   Result<ContextRecord*> keep(ContextRecord record);
   Result<Ran> run_once(const Binding& binding, const runtime::WorkerInfo& info, const Cell& cell,
-                       wasi::OutputSink& output);
-  Result<Ran> run_in(ContextRecord& context, const Cell& cell, wasi::OutputSink& output);
+                       RunEvents& output);
+  Result<Ran> run_in(ContextRecord& context, const Cell& cell, RunEvents& output);
   runtime::ExecuteArgs args_of(const ContextRecord& context, const Cell& cell) const;
   Result<void> take_over(ContextRecord& context, const runtime::ExecuteResponse& response);
   Env merged_env(const ContextRecord* context, const EnvChanges& call) const;

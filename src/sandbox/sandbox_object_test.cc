@@ -217,7 +217,7 @@ TEST_F(SandboxesTest, ProgramsCanUseASandboxWithoutRequests) {
   ASSERT_TRUE(sandboxes()
                   .use("a",
                        [&](Sandbox& sandbox) {
-                         wasi::BufferSink output;
+                         RunOutput output;
                          Cell cell;
                          cell.code = "1";
                          cell.binding = "PYTHON";

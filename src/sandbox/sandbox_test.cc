@@ -129,7 +129,7 @@ struct SandboxTest : ::testing::Test {
   static void fail_run(Workspace& files, runtime::ExecuteResponse& response) {
     ASSERT_TRUE(files.write("by-the-run", "x", FileEncoding::kUtf8, 0).ok());
     response.outcome.error =
-        engine::GuestError{.name = "Error", .message = "oops", .traceback = {}, .line_number = {}};
+        GuestError{.name = "Error", .message = "oops", .traceback = {}, .line_number = {}};
   }
 };
 

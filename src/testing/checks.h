@@ -12,7 +12,7 @@
 
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/testing/conformance.h"
 
 namespace sw::testing {
@@ -41,16 +41,16 @@ class Checks {
 Error violated(std::string what);
 
 /// "the value '2'", "the error ValueError: broken", "no value": what an outcome is, for messages.
-std::string describe(const engine::Outcome& outcome);
+std::string describe(const Outcome& outcome);
 
 /// No error and, if a text is expected, that value.
-Result<void> expect_value(const engine::Outcome& outcome, const std::optional<std::string>& text);
-Result<void> expect_value(const engine::Outcome& outcome);
-Result<void> expect_error(const engine::Outcome& outcome);
+Result<void> expect_value(const Outcome& outcome, const std::optional<std::string>& text);
+Result<void> expect_value(const Outcome& outcome);
+Result<void> expect_error(const Outcome& outcome);
 /// An error whose name says that a limit ended the run.
-Result<void> expect_limit(const engine::Outcome& outcome);
+Result<void> expect_limit(const Outcome& outcome);
 
-engine::RunRequest request_for(std::string_view code);
+Run request_for(std::string_view code);
 
 /// Checks that need the engine alone.
 Result<void> check_engine(Checks& checks, const std::shared_ptr<engine::Engine>& engine,

@@ -33,7 +33,7 @@ void Checks::skip(std::string_view name) {
 
 Error violated(std::string what) { return Error{ErrorCode::kInternal, std::move(what), 0}; }
 
-std::string describe(const engine::Outcome& outcome) {
+std::string describe(const Outcome& outcome) {
   if (outcome.error)
     return fmt::format("the error {}: {}", outcome.error->name, outcome.error->message);
   if (outcome.exit_code) return fmt::format("exit status {}", *outcome.exit_code);
@@ -41,7 +41,7 @@ std::string describe(const engine::Outcome& outcome) {
   return "no value";
 }
 
-Result<void> expect_value(const engine::Outcome& outcome, const std::optional<std::string>& text) {
+Result<void> expect_value(const Outcome& outcome, const std::optional<std::string>& text) {
   if (outcome.error) return violated(fmt::format("expected no error, got {}", describe(outcome)));
   if (text && (!outcome.value || outcome.value->text != *text)) {
     return violated(fmt::format("expected the value '{}', got {}", *text, describe(outcome)));
@@ -49,26 +49,23 @@ Result<void> expect_value(const engine::Outcome& outcome, const std::optional<st
   return {};
 }
 
-Result<void> expect_value(const engine::Outcome& outcome) {
-  return expect_value(outcome, std::nullopt);
-}
+Result<void> expect_value(const Outcome& outcome) { return expect_value(outcome, std::nullopt); }
 
-Result<void> expect_error(const engine::Outcome& outcome) {
+Result<void> expect_error(const Outcome& outcome) {
   if (!outcome.error) return violated(fmt::format("expected an error, got {}", describe(outcome)));
   if (outcome.error->name.empty()) return violated("the error has no name");
   if (outcome.value) return violated("there is a value beside the error");
   return {};
 }
 
-Result<void> expect_limit(const engine::Outcome& outcome) {
+Result<void> expect_limit(const Outcome& outcome) {
   SW_CHECK_OK(expect_error(outcome));
-  if (outcome.error->name == engine::kExecutionLimitError) return {};
-  return violated(
-      fmt::format("expected an {}, got {}", engine::kExecutionLimitError, describe(outcome)));
+  if (outcome.error->name == kExecutionLimitError) return {};
+  return violated(fmt::format("expected an {}, got {}", kExecutionLimitError, describe(outcome)));
 }
 
-engine::RunRequest request_for(std::string_view code) {
-  engine::RunRequest request;
+Run request_for(std::string_view code) {
+  Run request;
   request.code = code;
   return request;
 }

@@ -56,8 +56,7 @@ class CounterEngine final : public engine::Engine {
 
   const engine::EngineInfo& info() const override { return info_; }
 
-  Result<engine::Outcome> run(const engine::RunRequest& request,
-                              wasi::OutputSink& output) override {
+  Result<Outcome> run(const Run& request, RunEvents& output) override {
     if (request.code == "error" && faults_.error_fails_the_run)
       return Error{ErrorCode::kInternal, "broken", 0};
     if (faults_.runs_share_state || faults_.env_stays) return shared_.execute(request, output);
@@ -96,11 +95,10 @@ class CounterEngine final : public engine::Engine {
     bool invalid() const override { return invalid_; }
     bool can_snapshot() const override { return !invalid_ && !faults_.cannot_save; }
 
-    Result<engine::SessionOutcome> execute(const engine::RunRequest& request,
-                                           wasi::OutputSink& /*output*/) override {
+    Result<Outcome> execute(const Run& request, RunEvents& /*output*/) override {
       if (invalid_ && !faults_.invalid_still_runs)
         return Error{ErrorCode::kInvalidArgument, "used up", 0};
-      engine::Outcome outcome = perform(request);
+      Outcome outcome = perform(request);
       if (!faults_.hides_cwd) outcome.cwd = place_.cwd;
       return outcome;
     }
@@ -122,21 +120,20 @@ class CounterEngine final : public engine::Engine {
     }
 
    private:
-    engine::Outcome perform(const engine::RunRequest& request) {
+    Outcome perform(const Run& request) {
       const std::string& code = request.code;
       if (code == "error") {
         invalid_ = faults_.error_invalidates;
-        return failed("EngineError", engine::Ending::kGuestError);
+        return failed("EngineError", Ending::kGuestError);
       }
       if (code == "limit") {
         if (faults_.limit_changes_memory) set(get() + 1);
-        return failed(
-            faults_.limit_is_an_error_of_its_own ? "TimeoutError" : engine::kExecutionLimitError,
-            engine::Ending::kTimeLimit);
+        return failed(faults_.limit_is_an_error_of_its_own ? "TimeoutError" : kExecutionLimitError,
+                      Ending::kTimeLimit);
       }
       if (code == "crash") {
         invalid_ = !faults_.crash_keeps_valid;
-        return failed(engine::kEngineError, engine::Ending::kCrashed);
+        return failed(kEngineError, Ending::kCrashed);
       }
       if (code == "random") return value(std::to_string(++random_));
       if (code == "env") return value(variable(request));
@@ -145,17 +142,16 @@ class CounterEngine final : public engine::Engine {
       if (code == "write") return write("content");
       if (code == "write and fail") {
         const bool writes = !faults_.writes_nothing_before_errors;
-        engine::Outcome outcome = writes ? write("failed") : value("0");
-        return outcome.error ? outcome : failed("EngineError", engine::Ending::kGuestError);
+        Outcome outcome = writes ? write("failed") : value("0");
+        return outcome.error ? outcome : failed("EngineError", Ending::kGuestError);
       }
       if (code == "open") place_.file_open = true;
-      if (code == "use" && !place_.file_open)
-        return failed("ValueError", engine::Ending::kGuestError);
+      if (code == "use" && !place_.file_open) return failed("ValueError", Ending::kGuestError);
       if (code == "inc") set(get() + 1);
       return value(faults_.wrong_value ? "7" : std::to_string(get()));
     }
 
-    std::string variable(const engine::RunRequest& request) {
+    std::string variable(const Run& request) {
       if (!request.env.empty()) env_ = request.env.front().second;
       else if (!faults_.env_stays) env_.clear();
       return env_;
@@ -166,14 +162,14 @@ class CounterEngine final : public engine::Engine {
       place_.cwd = folder;
     }
 
-    engine::Outcome write(std::string_view content) {
+    Outcome write(std::string_view content) {
       const std::string path =
           faults_.writes_elsewhere ? "/workspace/other" : "/workspace/conformance.txt";
       const bool disabled = workspace_->disabled();
       if (faults_.writes_in_disabled) workspace_->set_disabled(false);
       const auto done = workspace_->write(path, content, FileEncoding::kUtf8, 0);
       workspace_->set_disabled(disabled);
-      return done.ok() ? value("0") : failed("PermissionError", engine::Ending::kGuestError);
+      return done.ok() ? value("0") : failed("PermissionError", Ending::kGuestError);
     }
 
     std::uint32_t get() const {
@@ -182,15 +178,15 @@ class CounterEngine final : public engine::Engine {
       return number;
     }
     void set(std::uint32_t number) { std::memcpy(memory_.data(), &number, sizeof number); }
-    static engine::Outcome value(std::string text) {
-      engine::Outcome outcome;
-      outcome.value = engine::Value{.text = std::move(text)};
+    static Outcome value(std::string text) {
+      Outcome outcome;
+      outcome.value = Value{.text = std::move(text)};
       return outcome;
     }
-    static engine::Outcome failed(std::string name, engine::Ending ending) {
-      engine::Outcome outcome;
+    static Outcome failed(std::string name, Ending ending) {
+      Outcome outcome;
       outcome.ending = ending;
-      outcome.error = engine::GuestError{.name = std::move(name), .message = "as asked"};
+      outcome.error = GuestError{.name = std::move(name), .message = "as asked"};
       return outcome;
     }
 

@@ -12,15 +12,15 @@ namespace sw::testing {
 
 namespace {
 
+using Outcome;
+using Run;
 using engine::Engine;
-using engine::Outcome;
-using engine::RunRequest;
 
 // Long enough that a slow machine begins the program, short enough to wait for.
 constexpr std::chrono::milliseconds kEndlessFor{100};
 
-Result<Outcome> run(Engine& engine, const RunRequest& request) {
-  wasi::BufferSink output;
+Result<Outcome> run(Engine& engine, const Run& request) {
+  RunOutput output;
   Result<Outcome> outcome = Outcome{};
   SW_CHECK_OK(engine.on_guest_thread([&] { outcome = engine.run(request, output); }));
   if (!outcome.ok()) {
@@ -44,7 +44,7 @@ Result<void> check_limits(const engine::EngineLimits& limits) {
 }
 
 Result<void> check_env(Engine& engine, const EnvProgram& program) {
-  RunRequest request = request_for(program.code);
+  Run request = request_for(program.code);
   request.env = {{program.name, program.value}};
   SW_TRY(const Outcome with, run(engine, request));
   SW_CHECK_OK(expect_value(with, program.expect_text));
@@ -65,7 +65,7 @@ Result<void> check_nothing_remains(Engine& engine, const DefineAndUse& program) 
 }
 
 Result<void> check_endless(Engine& engine, const std::string& code) {
-  RunRequest request = request_for(code);
+  Run request = request_for(code);
   request.limits.wall_max = kEndlessFor;
   SW_TRY(const Outcome outcome, run(engine, request));
   return expect_limit(outcome);

@@ -36,8 +36,7 @@ class AnotherBuild final : public Engine {
     info_.build += "-another";
   }
   const engine::EngineInfo& info() const override { return info_; }
-  Result<engine::Outcome> run(const engine::RunRequest& request,
-                              wasi::OutputSink& output) override {
+  Result<Outcome> run(const Run& request, RunEvents& output) override {
     return engine_->run(request, output);
   }
   bool has_sessions() const override { return engine_->has_sessions(); }
@@ -93,7 +92,7 @@ class Client {
   }
 
   Result<ExecuteResponse> execute(const std::string& id, std::string_view code,
-                                  std::chrono::nanoseconds wall_max = engine::RunLimits{}.wall_max,
+                                  std::chrono::nanoseconds wall_max = RunLimits{}.wall_max,
                                   runtime::AfterError after_error = runtime::AfterError::kKeep) {
     runtime::ExecuteArgs args;
     args.context_id = id;
@@ -108,7 +107,7 @@ class Client {
       }
       return files;
     };
-    wasi::BufferSink output;
+    RunOutput output;
     SW_TRY(const auto interpreter, worker_->interpreter(key_));
     auto response = interpreter->execute(std::move(args), get_files, output);
     if (!response.ok()) {
@@ -309,8 +308,7 @@ class ServerChecks {
     SW_CHECK_OK(client_.expect_value("files", stateful().define));
     SW_CHECK_OK(client_.expect_value("files", programs_.files->write));
     SW_TRY(const ExecuteResponse failed,
-           client_.execute("files", fail, engine::RunLimits{}.wall_max,
-                           runtime::AfterError::kRollback));
+           client_.execute("files", fail, RunLimits{}.wall_max, runtime::AfterError::kRollback));
     SW_CHECK_OK(expect_error(failed.outcome));
     SW_CHECK_OK(expect_file(kContent));
     SW_TRY(const auto next, client_.expect_value("files", stateful().use, stateful().expect_text));

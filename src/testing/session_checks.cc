@@ -16,8 +16,8 @@ namespace sw::testing {
 
 namespace {
 
+using Outcome;
 using engine::Engine;
-using engine::Outcome;
 using engine::SessionInstance;
 
 constexpr std::chrono::milliseconds kEndlessFor{100};
@@ -34,11 +34,11 @@ class Sessions {
   }
 
   Result<Outcome> execute(SessionInstance& instance, std::string_view code,
-                          std::chrono::nanoseconds wall_max = engine::RunLimits{}.wall_max) {
-    engine::RunRequest request = request_for(code);
-    request.workspace = workspace_->tree();
+                          std::chrono::nanoseconds wall_max = RunLimits{}.wall_max) {
+    Run request = request_for(code);
+    request.workspace = workspace_;
     request.limits.wall_max = wall_max;
-    wasi::BufferSink output;
+    RunOutput output;
     return instance.execute(request, output);
   }
 

@@ -43,8 +43,8 @@ Engines& engines() {
   return the_machine;
 }
 
-engine::RunRequest request_for(const Section& run) {
-  engine::RunRequest request;
+Run request_for(const Section& run) {
+  Run request;
   request.code = run.body;
   request.limits.wall_max = std::chrono::seconds(600);
   // a busy machine may take its time to hear that it is asked
@@ -58,7 +58,7 @@ engine::RunRequest request_for(const Section& run) {
     else if (key == "grace") request.limits.grace = cli::parse_duration(value).value();
     else if (key == "memory") request.limits.memory_bytes_max = cli::parse_bytes(value).value();
     else if (key == "output") request.limits.output_bytes_max = cli::parse_bytes(value).value();
-    else if (key == "stdin") request.stdin_data = value + "\n";
+    else if (key == "stdin") request.input = text_input(value + "\n");
     else if (key == "file") request.file_name = value;
     else if (key.starts_with("env:")) request.env.emplace_back(key.substr(4), value);
     else ADD_FAILURE() << "unknown option " << word;
@@ -86,7 +86,7 @@ void expect_text(const Step& step, std::string_view name, std::string actual) {
   }
 }
 
-void expect_value(const Step& step, const engine::Outcome& outcome) {
+void expect_value(const Step& step, const Outcome& outcome) {
   if (step.find("none") != nullptr) {
     EXPECT_FALSE(outcome.value.has_value()) << outcome.value->text;
   }
@@ -94,7 +94,7 @@ void expect_value(const Step& step, const engine::Outcome& outcome) {
     const Section* expected = step.find(kind);
     if (expected == nullptr) continue;
     ASSERT_TRUE(outcome.value.has_value()) << "no value";
-    const bool is_json = outcome.value->kind == engine::Value::Kind::kJson;
+    const bool is_json = outcome.value->kind == Value::Kind::kJson;
     EXPECT_EQ(is_json, std::string_view(kind) == "json") << outcome.value->text;
     if (is_json && !expected->any) {
       EXPECT_EQ(boost::json::parse(outcome.value->text), boost::json::parse(expected->body))
@@ -105,7 +105,7 @@ void expect_value(const Step& step, const engine::Outcome& outcome) {
   }
 }
 
-void expect_error(const Step& step, const engine::Outcome& outcome) {
+void expect_error(const Step& step, const Outcome& outcome) {
   const Section* expected = step.find("error");
   if (expected == nullptr) {
     EXPECT_FALSE(outcome.error.has_value())
@@ -141,10 +141,10 @@ class Case : public ::testing::TestWithParam<fs::path> {
       if (session_ && session_->reset().verdict != wasm::KeepVerdict::kKept) session_.reset();
       return;
     }
-    wasi::BufferSink sink;
-    engine::RunRequest request = request_for(step.run);
-    request.workspace = workspace_;
-    Result<engine::Outcome> result = Error{};
+    RunOutput sink;
+    Run request = request_for(step.run);
+    request.workspace = std::make_shared<Workspace>(workspace_);
+    Result<Outcome> result = Error{};
     if (step.run.name == "one-shot") {
       result = engine.run(request, sink);
     } else {
@@ -159,7 +159,7 @@ class Case : public ::testing::TestWithParam<fs::path> {
     check(step, *result, sink);
   }
 
-  void check(const Step& step, const engine::Outcome& outcome, const wasi::BufferSink& sink) {
+  void check(const Step& step, const Outcome& outcome, const RunOutput& sink) {
     expect_text(step, "stdout", sink.out);
     expect_text(step, "stderr", sink.err);
     expect_value(step, outcome);

@@ -24,8 +24,8 @@ std::uint64_t draw_memory(Dice& dice, std::uint64_t image_bytes) {
   return image_bytes + dice.magnitude(std::uint64_t{64} << 20);
 }
 
-engine::RunLimits draw_limits(Dice& dice, std::uint64_t image_bytes) {
-  engine::RunLimits limits;
+RunLimits draw_limits(Dice& dice, std::uint64_t image_bytes) {
+  RunLimits limits;
   // What sleeps is waited for; what computes has CPU time, which a busy machine does not use up.
   limits.wall_max = milliseconds(50 + dice.magnitude(400));
   if (!dice.one_in(5)) limits.cpu_max = microseconds(1000 + dice.magnitude(32'000));
@@ -37,8 +37,8 @@ engine::RunLimits draw_limits(Dice& dice, std::uint64_t image_bytes) {
 }
 
 /// Limits that leave only one ending.
-engine::RunLimits known_limits(Dice& dice, const Known& known, std::uint64_t image_bytes) {
-  engine::RunLimits limits;
+RunLimits known_limits(Dice& dice, const Known& known, std::uint64_t image_bytes) {
+  RunLimits limits;
   limits.wall_max = std::chrono::minutes(10);
   if (known.ending == "time-limit") limits.cpu_max = milliseconds(dice.between(10, 60));
   if (known.ending == "memory-limit") {
@@ -77,7 +77,7 @@ Plan draw_plan(const Grammar& grammar, std::uint64_t seed, std::uint64_t image_b
 
 std::string describe(const Plan& plan, std::size_t bytes_max) {
   constexpr const char* kManners[] = {"fresh", "in a context", "by the command"};
-  const engine::RunLimits& limits = plan.limits;
+  const RunLimits& limits = plan.limits;
   std::string text = fmt::format(
       "{}, wall {}, cpu {}, grace {}, memory {} bytes, output {} bytes, result {} bytes{}\n",
       kManners[static_cast<int>(plan.manner)],

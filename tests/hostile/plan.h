@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "hostile/grammar.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 
 namespace sw::hostile {
 
@@ -26,7 +26,7 @@ struct Plan {
   std::uint64_t image_bytes = 0;  ///< the memory with which the language's runs begin
   Manner manner = Manner::kFresh;
   std::vector<Program> programs;  ///< several only in a context
-  engine::RunLimits limits;
+  RunLimits limits;
   std::optional<std::chrono::microseconds> cancel_after;
 };
 

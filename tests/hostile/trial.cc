@@ -21,7 +21,7 @@ namespace sw::hostile {
 
 namespace {
 
-using engine::Outcome;
+using Outcome;
 
 /// The process's memory: what it has, and the most it had since `reset`.
 struct ResidentMemory {
@@ -55,16 +55,16 @@ class Canceller {
   std::jthread thread_;
 };
 
-engine::RunRequest request_of(const Program& program, const Plan& plan) {
-  engine::RunRequest request;
+Run request_of(const Program& program, const Plan& plan) {
+  Run request;
   request.code = program.code;
   request.limits = plan.limits;
   return request;
 }
 
 /// A run that must be good, whatever was run before it.
-engine::RunRequest probe_of(const std::string& code) {
-  engine::RunRequest request;
+Run probe_of(const std::string& code) {
+  Run request;
   request.code = code;
   request.limits.wall_max = std::chrono::minutes(10);
   return request;
@@ -85,7 +85,7 @@ std::string next_cell(cli::LocalSandbox& local, int tries) {
   cell.limits.wall_max = std::chrono::minutes(10);
   std::string value;
   for (; tries > 0 && value != "42"; --tries) {
-    wasi::BufferSink sink;
+    RunOutput sink;
     const auto ran = local.run(cell, sink);
     if (!ran.ok()) return "the host failed: " + ran.error().message;
     value = value_of(ran->response.outcome);
@@ -116,13 +116,13 @@ Result<std::unique_ptr<Trial>> Trial::create(const std::string& language,
 }
 
 Result<std::uint64_t> Trial::image_bytes() {
-  wasi::BufferSink sink;
+  RunOutput sink;
   SW_TRY(const Outcome outcome, engine_->run(probe_of("1"), sink));
   return outcome.usage.memory_bytes;
 }
 
 Complaints Trial::judged(const Plan& plan, const Program& program, const Outcome& outcome,
-                         const wasi::BufferSink& sink) {
+                         const RunOutput& sink) {
   ++totals_.endings[std::string(engine::ending_name(outcome.ending))];
   totals_.cpu_longest = std::max(totals_.cpu_longest, outcome.usage.cpu);
   Complaints complaints = judge(plan, program, outcome, sink.out, sink.err);
@@ -134,9 +134,9 @@ Complaints Trial::judged(const Plan& plan, const Program& program, const Outcome
 
 Complaints Trial::run_fresh(const Plan& plan) {
   const Program& program = plan.programs.front();
-  wasi::BufferSink sink;
+  RunOutput sink;
   Canceller canceller(plan.cancel_after);
-  engine::RunRequest request = request_of(program, plan);
+  Run request = request_of(program, plan);
   request.cancel = canceller.token();
   const auto outcome = engine_->run(request, sink);
   if (!outcome.ok()) return {"the host failed: " + outcome.error().message};
@@ -157,7 +157,7 @@ Complaints Trial::run_in_context(const Plan& plan) {
   sandbox::Cell cell;
   cell.context_id = "c";
   for (const Program& program : plan.programs) {
-    wasi::BufferSink sink;
+    RunOutput sink;
     Canceller canceller(plan.cancel_after);
     cell.code = program.code;
     cell.limits = plan.limits;
@@ -178,7 +178,7 @@ Complaints Trial::run_by_command(const Plan& plan) {
   using std::chrono::duration_cast;
   using std::chrono::microseconds;
   const Program& program = plan.programs.front();
-  const engine::RunLimits& limits = plan.limits;
+  const RunLimits& limits = plan.limits;
   std::vector<std::string> words = {command_.native(), "run", "--json", "-l", language_, "-"};
   const auto add = [&](const char* option, std::string value) {
     words.emplace_back(option);
@@ -212,7 +212,7 @@ Complaints Trial::run_by_command(const Plan& plan) {
 }
 
 Complaints Trial::look_for_traces() {
-  wasi::BufferSink sink;
+  RunOutput sink;
   const auto outcome = engine_->run(probe_of(trace_probe(language_)), sink);
   if (!outcome.ok()) return {"the host failed at the next run: " + outcome.error().message};
   if (const std::string value = value_of(*outcome); value != "'clean'")

@@ -48,8 +48,8 @@ class Trial {
   Complaints run_fresh(const Plan& plan);
   Complaints run_in_context(const Plan& plan);
   Complaints run_by_command(const Plan& plan);
-  Complaints judged(const Plan& plan, const Program& program, const engine::Outcome& outcome,
-                    const wasi::BufferSink& sink);
+  Complaints judged(const Plan& plan, const Program& program, const Outcome& outcome,
+                    const RunOutput& sink);
   Complaints look_for_traces();
 
   std::string language_;

@@ -17,14 +17,14 @@ namespace sw::hostile {
 namespace {
 
 namespace json = boost::json;
-using engine::Ending;
+using Ending;
 
 // The value has a depth of up to 512, and stands within the answer.
 constexpr std::size_t kJsonDepthMax = 600;
 // What is cut says how much was left out.
 constexpr std::size_t kNote = 100;
 
-void judge_error(const engine::Outcome& outcome, Complaints& complaints) {
+void judge_error(const Outcome& outcome, Complaints& complaints) {
   const bool wants_error =
       outcome.ending != Ending::kCompleted && outcome.ending != Ending::kExited;
   if (outcome.error.has_value() != wants_error) {
@@ -32,26 +32,24 @@ void judge_error(const engine::Outcome& outcome, Complaints& complaints) {
                                        : "no error");
   }
   if (!outcome.error) return;
-  const engine::GuestError& error = *outcome.error;
-  if (error.name.size() > engine::kErrorLineBytesMax + kNote)
+  const GuestError& error = *outcome.error;
+  if (error.name.size() > kErrorLineBytesMax + kNote)
     complaints.emplace_back("a huge name of an error");
-  if (error.message.size() > engine::kErrorTextBytesMax + kNote)
-    complaints.emplace_back("a huge message");
-  if (error.traceback.size() > engine::kTracebackLinesMax + 1)
-    complaints.emplace_back("a huge traceback");
+  if (error.message.size() > kErrorTextBytesMax + kNote) complaints.emplace_back("a huge message");
+  if (error.traceback.size() > kTracebackLinesMax + 1) complaints.emplace_back("a huge traceback");
   const bool by_limit = outcome.ending == Ending::kTimeLimit ||
                         outcome.ending == Ending::kResultLimit ||
                         outcome.ending == Ending::kCancelled;
-  if (by_limit && error.name != engine::kExecutionLimitError)
+  if (by_limit && error.name != kExecutionLimitError)
     complaints.push_back("a limit named " + error.name);
-  if (outcome.ending == Ending::kCrashed && error.name != engine::kEngineError) {
+  if (outcome.ending == Ending::kCrashed && error.name != kEngineError) {
     complaints.push_back("a crash named " + error.name);
   }
 }
 
-void judge_limits(const Plan& plan, const engine::Outcome& outcome, Complaints& complaints) {
-  const engine::RunLimits& limits = plan.limits;
-  const engine::Usage& usage = outcome.usage;
+void judge_limits(const Plan& plan, const Outcome& outcome, Complaints& complaints) {
+  const RunLimits& limits = plan.limits;
+  const Usage& usage = outcome.usage;
   if (outcome.ending == Ending::kCancelled && !plan.cancel_after)
     complaints.emplace_back("nobody cancelled it");
   if (outcome.value && outcome.value->text.size() > limits.result_bytes_max)
@@ -71,7 +69,7 @@ void judge_limits(const Plan& plan, const engine::Outcome& outcome, Complaints& 
   }
 }
 
-void judge_known(const Known& known, const engine::Outcome& outcome, Complaints& complaints) {
+void judge_known(const Known& known, const Outcome& outcome, Complaints& complaints) {
   const std::string_view ending = engine::ending_name(outcome.ending);
   if (ending != known.ending) {
     complaints.push_back(
@@ -90,7 +88,7 @@ void judge_known(const Known& known, const engine::Outcome& outcome, Complaints&
 
 }  // namespace
 
-std::chrono::nanoseconds cpu_bound(const engine::RunLimits& limits) {
+std::chrono::nanoseconds cpu_bound(const RunLimits& limits) {
   std::chrono::nanoseconds limit = std::chrono::nanoseconds::max() / 2;
   if (limits.wall_max.count() != 0) limit = limits.wall_max;
   if (limits.cpu_max.count() != 0) limit = std::min(limit, limits.cpu_max);
@@ -98,7 +96,7 @@ std::chrono::nanoseconds cpu_bound(const engine::RunLimits& limits) {
 }
 
 std::uint64_t memory_bound(const Plan& plan) {
-  const engine::RunLimits& limits = plan.limits;
+  const RunLimits& limits = plan.limits;
   std::uint64_t bound = limits.memory_bytes_max + kMemorySlack + 8 * limits.output_bytes_max;
   for (const Program& program : plan.programs) {
     // what /workspace and /tmp may hold
@@ -107,7 +105,7 @@ std::uint64_t memory_bound(const Plan& plan) {
   return bound;
 }
 
-Complaints judge(const Plan& plan, const Program& program, const engine::Outcome& outcome,
+Complaints judge(const Plan& plan, const Program& program, const Outcome& outcome,
                  std::string_view out, std::string_view err) {
   Complaints complaints;
   judge_error(outcome, complaints);

@@ -22,13 +22,13 @@ inline constexpr std::chrono::milliseconds kTimeSlack{1500};
 inline constexpr std::uint64_t kMemorySlack = std::uint64_t{200} << 20;
 
 /// CPU time within which a run with these limits has ended, exit handlers included.
-std::chrono::nanoseconds cpu_bound(const engine::RunLimits& limits);
+std::chrono::nanoseconds cpu_bound(const RunLimits& limits);
 
 /// Bytes that a run may add to its process.
 std::uint64_t memory_bound(const Plan& plan);
 
 /// Whether the outcome is well formed, and fits the limits and what is known of the program.
-Complaints judge(const Plan& plan, const Program& program, const engine::Outcome& outcome,
+Complaints judge(const Plan& plan, const Program& program, const Outcome& outcome,
                  std::string_view out, std::string_view err);
 
 /// Whether the text is one line of JSON.

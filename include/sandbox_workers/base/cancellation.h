@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -17,6 +19,15 @@ enum class WaitEnd : std::uint8_t { kDeadline, kReady, kWoken, kCancelled };
 
 /// What a wait wants to do with a descriptor.
 enum class WaitTo : std::uint8_t { kRead, kWrite };
+
+/// Told when a run begins to wait and before it goes on, on the run's thread.
+class WaitObserver {
+ public:
+  virtual ~WaitObserver() = default;
+  /// The run computes nothing until `on_resume`, which may block until it may go on.
+  virtual void on_wait() {}
+  virtual void on_resume() {}
+};
 
 /// Lets other threads end the waits of a run. One per executor, reused by `reset`: it owns a
 /// descriptor.
@@ -40,16 +51,21 @@ class Cancellation {
   WaitEnd wait_until(std::optional<std::uint64_t> deadline_ns, int fd = -1,
                      WaitTo purpose = WaitTo::kRead);
 
+  /// `observer` outlives the waits; null: nobody. Called only for waits that do not end at once.
+  void observe(WaitObserver* observer) noexcept { observer_ = observer; }
+
   void reset() noexcept;
 
  private:
   explicit Cancellation(UniqueFd event) : event_(std::move(event)) {}
+  int wait_once(const std::optional<std::uint64_t>& deadline_ns, pollfd* watched, unsigned count);
   void signal() noexcept;
   void drain() noexcept;
 
   UniqueFd event_;  // readable while something is to be noticed
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> woken_{false};
+  WaitObserver* observer_ = nullptr;
 };
 
 }  // namespace sw

@@ -22,7 +22,7 @@
 
 #include "sandbox_workers/base/cancellation.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasm/instance.h"
 

@@ -40,7 +40,7 @@ class DriverGuest : public Guest {
   Result<void> boot(BakeFacts& facts) override;
   Result<void> bind(const BakeFacts& facts) override;
   Result<void> after_restore() override;
-  Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) override;
+  Result<Reply> evaluate(const Run& request, std::string_view file_name) override;
   void soft_stop() override;
 
   /// For the imports. Trust: any code in the guest can call them.
@@ -55,8 +55,7 @@ class DriverGuest : public Guest {
   virtual std::string boot_code() const = 0;
   /// A cell, in the form that the driver reads. `fresh`: the first after the image or a saved
   /// state.
-  virtual std::string cell(const RunRequest& request, std::string_view file_name,
-                           bool fresh) const = 0;
+  virtual std::string cell(const Run& request, std::string_view file_name, bool fresh) const = 0;
   /// Finds entry points beyond those that every driver has.
   virtual Result<void> find_more_entry_points() = 0;
 
@@ -94,7 +93,7 @@ void put_string(std::string& request, std::string_view text);
 /// The size of the largest value that is wanted, code, file name, folder (of the first cell only),
 /// arguments, environment. The first argument, the program's name, is `program` unless that is
 /// empty.
-std::string driver_request(const RunRequest& request, std::string_view file_name, bool fresh,
+std::string driver_request(const Run& request, std::string_view file_name, bool fresh,
                            std::string_view program = {});
 
 /// The driver file of that name; empty if there is none.

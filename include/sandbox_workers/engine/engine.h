@@ -18,7 +18,7 @@
 #include "sandbox_workers/base/byte_range.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/wasi/streams.h"
 #include "sandbox_workers/workspace/workspace.h"
 
@@ -59,7 +59,7 @@ struct SessionOptions {
   std::string cwd = "/workspace";
 };
 
-using SessionOutcome = Outcome;
+using Outcome = Outcome;
 
 /// A memory at rest, to be saved. The views are of the live instance and last until its next cell.
 struct SessionSnapshot {
@@ -96,7 +96,7 @@ class SessionInstance {
   /// Runs one cell. What the code did wrong, and limits it met, are part of the outcome; an Error
   /// is a fault of the host, and the instance is dropped. Calling it on an invalid instance is an
   /// Error.
-  virtual Result<SessionOutcome> execute(const RunRequest& request, wasi::OutputSink& output) = 0;
+  virtual Result<Outcome> execute(const Run& request, RunEvents& output) = 0;
 
   /// False while there is state that a snapshot would not hold, and once invalid.
   virtual bool can_snapshot() const = 0;
@@ -111,7 +111,7 @@ class Engine {
   virtual const EngineInfo& info() const = 0;
 
   /// Runs code in a guest of its own, of which nothing remains. Within `on_guest_thread`.
-  virtual Result<Outcome> run(const RunRequest& request, wasi::OutputSink& output) = 0;
+  virtual Result<Outcome> run(const Run& request, RunEvents& output) = 0;
 
   /// Whether there are code contexts: `boot` and `restore` work.
   virtual bool has_sessions() const { return false; }

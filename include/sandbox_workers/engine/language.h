@@ -39,7 +39,7 @@
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/manifest.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/wasi/layout.h"
 #include "sandbox_workers/wasi/wasi.h"
 #include "sandbox_workers/wasm/instance.h"
@@ -112,7 +112,7 @@ class Guest : public wasm::HostState {
 
   /// Runs one cell. An error raised by the code is part of the reply; an Error means that the guest
   /// trapped, was stopped, called proc_exit, or that the host failed.
-  virtual Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) = 0;
+  virtual Result<Reply> evaluate(const Run& request, std::string_view file_name) = 0;
 
   /// Runs exit handlers, when the interpreter will not be used again. Output goes where the last
   /// cell's went.

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 
 namespace sw::engine {
 

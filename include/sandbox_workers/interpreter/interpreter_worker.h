@@ -21,7 +21,7 @@
 
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/interpreter/residency_pool.h"
 #include "sandbox_workers/runtime/http.h"
 #include "sandbox_workers/runtime/worker.h"
@@ -58,7 +58,7 @@ struct RuntimeOptions {  // how a Worker keeps its contexts
   /// How many runs of a context can be undone. Each that is kept costs what it changed.
   std::uint32_t undo_max = 20;
   /// Of POST /execute; contexts' runs bring their own.
-  engine::RunLimits limits = {};
+  RunLimits limits = {};
   wasi::TreeLimits workspace_limits = kWorkspaceLimits;  ///< unless a manifest brings others
   /// False: runs without contexts only, even if the engine has sessions.
   bool contexts = true;
@@ -77,7 +77,7 @@ class InterpreterWorker : public runtime::Worker {
   Result<runtime::WorkerInfo> info() override;
   /// Waits for its turn. Errors: kLimitExceeded when too many wait, kUnavailable when it is
   /// cancelled meanwhile.
-  Result<engine::Outcome> run(const engine::RunRequest& request, wasi::OutputSink& output) override;
+  Result<Outcome> run(const Run& request, RunEvents& output) override;
   Result<std::unique_ptr<runtime::Interpreter>> interpreter(std::string_view key) override;
 
   runtime::Response fetch(const runtime::Request& request);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/runtime/profile.h"
 #include "sandbox_workers/wasi/streams.h"
 #include "sandbox_workers/workspace/workspace.h"
@@ -67,13 +67,13 @@ struct ExecuteArgs {  // a cell for a context
   std::optional<std::uint64_t> executions_known;
   std::string stdin_data;
   std::vector<std::string> args;
-  engine::RunLimits limits;
+  RunLimits limits;
   AfterError after_error = AfterError::kKeep;
   std::stop_token cancel;
 };
 
 struct ExecuteResponse {  // what came of it
-  engine::Outcome outcome;
+  Outcome outcome;
   std::uint64_t executions = 0;  ///< of the context, this one included
   std::string cwd;
   ContextState state = ContextState::kFresh;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/runtime/protocol.h"
 #include "sandbox_workers/wasi/streams.h"
 
@@ -40,7 +40,7 @@ class Interpreter {
   /// Runs a cell. What is printed goes to `output` as it is printed. What the code did wrong is
   /// part of the answer.
   virtual Result<ExecuteResponse> execute(ExecuteArgs args, const GetFiles& get_files,
-                                          wasi::OutputSink& output) = 0;
+                                          RunEvents& output) = 0;
 
   /// A context that goes on from where `id` is saved.
   virtual Result<ContextInfo> fork(std::string_view id, std::string_view new_id) = 0;
@@ -69,8 +69,7 @@ class Worker {
   /// Errors: kUnreachable, also for what is no Worker.
   virtual Result<WorkerInfo> info() = 0;
   /// Runs code in a guest of its own, of which nothing remains.
-  virtual Result<engine::Outcome> run(const engine::RunRequest& request,
-                                      wasi::OutputSink& output) = 0;
+  virtual Result<Outcome> run(const Run& request, RunEvents& output) = 0;
   /// The Interpreter `key`, be there anything stored of it or not. The Worker outlives it.
   /// Errors: kInvalidArgument for a key that cannot be, and when this Worker has no contexts.
   virtual Result<std::unique_ptr<Interpreter>> interpreter(std::string_view key) = 0;

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 
 namespace sw::engine::javascript {
 

@@ -240,7 +240,7 @@ Result<void> JavaScriptGuest::import_builtin_modules(std::string_view names) {
 
 Result<void> JavaScriptGuest::warm_up() {
   for (const std::string_view code : kWarmUp) {
-    RunRequest request;
+    Run request;
     request.code = code;
     SW_TRY(const Reply reply, evaluate(request, "<cell>"));
   }

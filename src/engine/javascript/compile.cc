@@ -30,9 +30,9 @@ bool is_typescript_file(std::string_view path) {
   return path.ends_with(".ts") || path.ends_with(".mts") || path.ends_with(".cts");
 }
 
-Result<JavaScriptGuest::Compiled> JavaScriptGuest::compile_cell(const RunRequest& request,
+Result<JavaScriptGuest::Compiled> JavaScriptGuest::compile_cell(const Run& request,
                                                                 std::string_view file_name) {
-  if (is_typescript(request.alias) || is_typescript_file(file_name)) {
+  if (is_typescript(request.language) || is_typescript_file(file_name)) {
     SW_TRY(Compiled compiled, compile_typescript(request.code, file_name));
     if (compiled.code != Value::exception() || !compiled.reply) return compiled;
     // The parser of types has gaps of its own; what is plain JavaScript needs none.

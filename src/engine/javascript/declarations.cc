@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 
 namespace sw::engine::javascript {
 

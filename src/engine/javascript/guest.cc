@@ -76,7 +76,7 @@ Result<void> JavaScriptGuest::after_restore() {
   return internals_.reseed(js_);
 }
 
-Result<void> JavaScriptGuest::begin(const RunRequest& request, std::string_view file_name) {
+Result<void> JavaScriptGuest::begin(const Run& request, std::string_view file_name) {
   env_ = request.env;
   args_ = request.args;
   file_name_ = file_name;
@@ -127,7 +127,7 @@ bool JavaScriptGuest::set_time_zone() {
   return zone.has_value();
 }
 
-Result<Reply> JavaScriptGuest::evaluate(const RunRequest& request, std::string_view file_name) {
+Result<Reply> JavaScriptGuest::evaluate(const Run& request, std::string_view file_name) {
   memory_max_ = instance().memory_bytes_max();
   refused_before_ = instance().refused_growths();
   Result<Reply> reply = run_cell(request, file_name);
@@ -139,7 +139,7 @@ Result<Reply> JavaScriptGuest::evaluate(const RunRequest& request, std::string_v
   return with_cwd(*std::move(reply));
 }
 
-Result<Reply> JavaScriptGuest::run_cell(const RunRequest& request, std::string_view file_name) {
+Result<Reply> JavaScriptGuest::run_cell(const Run& request, std::string_view file_name) {
   SW_CHECK_OK(begin(request, file_name));
   if (!set_time_zone()) {
     return error_reply("RangeError",

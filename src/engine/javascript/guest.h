@@ -57,7 +57,7 @@ class JavaScriptGuest final : public Guest {
   Result<void> boot(BakeFacts& facts) override;
   Result<void> bind(const BakeFacts& facts) override;
   Result<void> after_restore() override;
-  Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) override;
+  Result<Reply> evaluate(const Run& request, std::string_view file_name) override;
   Result<void> finish() override;
   void soft_stop() override { stop_.store(true, std::memory_order_release); }
   void forget_stop() override { stop_.store(false, std::memory_order_release); }
@@ -156,8 +156,8 @@ class JavaScriptGuest final : public Guest {
   Error driver_failed(std::string_view what);
 
   // A cell.
-  Result<Reply> run_cell(const RunRequest& request, std::string_view file_name);
-  Result<void> begin(const RunRequest& request, std::string_view file_name);
+  Result<Reply> run_cell(const Run& request, std::string_view file_name);
+  Result<void> begin(const Run& request, std::string_view file_name);
   Result<void> begin_again();
   bool set_time_zone();
   /// A cell ready to run, or why it cannot be.
@@ -165,7 +165,7 @@ class JavaScriptGuest final : public Guest {
     Value code = Value::exception();  ///< then the exception waits, unless there is a reply
     std::optional<Reply> reply;
   };
-  Result<Compiled> compile_cell(const RunRequest& request, std::string_view file_name);
+  Result<Compiled> compile_cell(const Run& request, std::string_view file_name);
   Result<Compiled> compile_typescript(std::string_view code, std::string_view file_name);
   Result<Value> compile_javascript(std::string_view code, std::string_view file_name);
   Result<void> drop_exception();

@@ -102,10 +102,10 @@ class HostileJavaScript : public ::testing::Test {
 
   /// Value or error, then what was printed.
   std::string answer(std::string code) {
-    RunRequest request;
+    Run request;
     request.code = std::move(code);
     request.limits = {.wall_max = 600s, .cpu_max = 60s};
-    wasi::BufferSink sink;
+    RunOutput sink;
     const Outcome outcome = session_->execute(request, sink).value();
     std::string text = outcome.value ? outcome.value->text : "";
     if (outcome.error) text = fmt::format("{}: {}", outcome.error->name, outcome.error->message);

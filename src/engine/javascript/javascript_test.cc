@@ -127,7 +127,7 @@ JavaScriptMachine& machine() {
 }
 
 /// Calls `react` at each write.
-class ReactingSink final : public wasi::OutputSink {
+class ReactingSink final : public RunEvents {
  public:
   explicit ReactingSink(std::function<void(std::string_view)> react) : react_(std::move(react)) {}
   wasi::Errno write(wasi::Stream, BytesView bytes) override {
@@ -147,10 +147,10 @@ class JavaScriptSession : public ::testing::Test {
   static std::unique_ptr<Session> start() { return machine().engine->start_session().value(); }
   static Outcome run(Session& session, std::string code,
                      const RunLimits& limits = {.wall_max = 600s}) {
-    RunRequest request;
+    Run request;
     request.code = std::move(code);
     request.limits = limits;
-    wasi::BufferSink sink;
+    RunOutput sink;
     return session.execute(request, sink).value();
   }
   /// A busy machine may leave a cell no time at all for longer than a short limit. So what has to
@@ -216,7 +216,7 @@ TEST_F(JavaScriptSession, OutputArrivesWhileTheCellRuns) {
       printed += text;
       stop.request_stop();  // only this ends the loop
     });
-    RunRequest request;
+    Run request;
     request.code = "console.log('before'); for (;;);";
     request.cancel = stop.get_token();
     request.limits.wall_max = 600s;
@@ -233,7 +233,7 @@ TEST_F(JavaScriptSession, CancellingEndsASleepAndKeepsTheState) {
     const auto session = start();
     std::stop_source stop;
     ReactingSink sink([&](std::string_view) { stop.request_stop(); });
-    RunRequest request;
+    Run request;
     request.code =
         "var kept = 6; console.log(1); await new Promise((done) => setTimeout(done, 3.6e6))";
     request.cancel = stop.get_token();
@@ -330,10 +330,10 @@ TEST_F(JavaScriptSession, CellsLeakNothing) {
 TEST_F(JavaScriptSession, ErrorsOfAFileNameItsLines) {
   on_guest_thread([] {
     const auto session = start();
-    RunRequest request;
+    Run request;
     request.code = "\n\nnull.x";
     request.file_name = "my script.js";
-    wasi::BufferSink sink;
+    RunOutput sink;
     const Outcome outcome = session->execute(request, sink).value();
     ASSERT_TRUE(outcome.error.has_value());
     EXPECT_EQ(outcome.error->line_number, 3);
@@ -345,10 +345,10 @@ TEST_F(JavaScriptSession, ErrorsOfAFileNameItsLines) {
 TEST_F(JavaScriptSession, ArgumentsAreTheProcesss) {
   on_guest_thread([] {
     const auto session = start();
-    RunRequest request;
+    Run request;
     request.code = "process.argv.slice(1)";
     request.args = {"main.js", "--flag", "ü"};
-    wasi::BufferSink sink;
+    RunOutput sink;
     EXPECT_EQ(session->execute(request, sink).value().value->text, R"(["main.js","--flag","ü"])");
     request.args = {};
     EXPECT_EQ(session->execute(request, sink).value().value->text, "[]");

@@ -23,8 +23,7 @@ PerlGuest::PerlGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layou
 
 std::string PerlGuest::boot_code() const { return perl_boot_code(manifest()); }
 
-std::string PerlGuest::cell(const RunRequest& request, std::string_view file_name,
-                            bool fresh) const {
+std::string PerlGuest::cell(const Run& request, std::string_view file_name, bool fresh) const {
   return driver_request(request, file_name, fresh);
 }
 

@@ -25,8 +25,7 @@ class PerlGuest final : public DriverGuest {
 
  private:
   std::string boot_code() const override;
-  std::string cell(const RunRequest& request, std::string_view file_name,
-                   bool fresh) const override;
+  std::string cell(const Run& request, std::string_view file_name, bool fresh) const override;
   Result<void> find_more_entry_points() override;
 
   wasm::Function<void()> finish_;

@@ -47,15 +47,15 @@ RunLimits cpu_time(std::chrono::nanoseconds cpu_max, std::chrono::nanoseconds gr
 
 struct Cells {
   std::unique_ptr<Session> session = PerlMachine::get().perl->start_session().value();
-  wasi::BufferSink sink;
+  RunOutput sink;
 
   Outcome run(std::string code, const RunLimits& limits = {.wall_max = 600s}) {
-    RunRequest request;
+    Run request;
     request.code = std::move(code);
     request.limits = limits;
     return execute(request);
   }
-  Outcome execute(const RunRequest& request) {
+  Outcome execute(const Run& request) {
     auto outcome = session->execute(request, sink);
     if (outcome.ok()) return *std::move(outcome);
     ADD_FAILURE() << outcome.error().message;
@@ -276,7 +276,7 @@ TEST(PerlMemory, LimitIsReportedAndTheSessionGoesOn) {
                              "my %h; $h{$_} = $_ for 1 .. 1e9", "my $r; $r = [$r] while 1"}) {
       Cells cells;
       cells.run("our $kept = 5;");
-      RunRequest request;
+      Run request;
       request.code = code;
       request.limits.memory_bytes_max = 160 << 20;
       request.limits.wall_max = 600s;
@@ -294,15 +294,15 @@ TEST(PerlMemory, LimitIsReportedAndTheSessionGoesOn) {
 TEST(PerlSession, GivesEachCellItsOwnEnvironmentAndInput) {
   on_guest_thread([] {
     Cells cells;
-    RunRequest request;
+    Run request;
     request.code =
         "my $first = <STDIN>; chomp $first; join '|', $first, map { \"$_=$ENV{$_}\" } sort keys "
         "%ENV";
     request.env = {{"A", "é"}, {"B", ""}};
-    request.stdin_data = "ü\nunread\n";
+    request.input = text_input("ü\nunread\n");
     EXPECT_EQ(cells.execute(request).value->text, "ü|A=é|B=");
     request.env = {{"C", "3"}};
-    request.stdin_data = "next\n";
+    request.input = text_input("next\n");
     EXPECT_EQ(cells.execute(request).value->text, "next|C=3");
     EXPECT_EQ(cells.value("scalar(%ENV) . (defined(my $line = <STDIN>) ? 'more' : 'end')"), "0end");
   });
@@ -313,7 +313,7 @@ TEST(PerlSession, BeginsInTheFolderThatTheFirstCellIsGiven) {
     for (const auto& [wanted, begins] :
          {std::pair("/tmp", "/tmp"), std::pair("/nothing", "/workspace")}) {
       Cells cells;
-      RunRequest request;
+      Run request;
       request.code = "use Cwd; chdir '/' if getcwd() eq '/tmp/x'; getcwd()";
       request.cwd = wanted;
       EXPECT_EQ(cells.execute(request).value->text, begins);

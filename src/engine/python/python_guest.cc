@@ -163,7 +163,7 @@ Result<void> PythonGuest::after_restore() {
   return {};
 }
 
-Result<Reply> PythonGuest::evaluate(const RunRequest& request, std::string_view file_name) {
+Result<Reply> PythonGuest::evaluate(const Run& request, std::string_view file_name) {
   // An interrupt of the last cell that came too late for it must not hit this one.
   SW_CHECK_OK(interrupt_.withdraw(instance().memory()));
   stopping_ = false;

@@ -29,7 +29,7 @@ class PythonGuest final : public Guest {
   Result<void> boot(BakeFacts& facts) override;
   Result<void> bind(const BakeFacts& facts) override;
   Result<void> after_restore() override;
-  Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) override;
+  Result<Reply> evaluate(const Run& request, std::string_view file_name) override;
   Result<void> finish() override;
   void soft_stop() override;
   bool is_out_of_memory(const GuestError& error) const override {

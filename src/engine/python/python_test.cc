@@ -53,10 +53,10 @@ RunLimits cpu_time(std::chrono::nanoseconds cpu_max, std::chrono::nanoseconds gr
 
 struct Cells {
   std::unique_ptr<Session> session = PythonMachine::get().python->start_session().value();
-  wasi::BufferSink sink;
+  RunOutput sink;
 
   Outcome run(std::string code, const RunLimits& limits = {.wall_max = 600s}) {
-    RunRequest request;
+    Run request;
     request.code = std::move(code);
     request.limits = limits;
     auto outcome = session->execute(request, sink);
@@ -178,8 +178,8 @@ TEST(PythonStateless, KeepsOneInterpreterAndShowsNothingOfTheRunBefore) {
   on_guest_thread([] {
     Engine& runner = *PythonMachine::get().python;
     for (int i = 0; i < 20; ++i) {
-      wasi::BufferSink sink;
-      RunRequest request;
+      RunOutput sink;
+      Run request;
       request.code =
           "import builtins, sys, os, json, random\n"
           "marks = [hasattr(builtins, 'x'), 'x' in globals(), hasattr(json, 'x'), "
@@ -211,8 +211,8 @@ TEST(PythonStateless, RandomNumbersDifferBetweenRuns) {
           "from numpy.random.mtrand import rand; rand()", "import random; random.gauss(0, 1)"}) {
       std::set<std::string> values;
       for (int i = 0; i < kRuns; ++i) {
-        wasi::BufferSink sink;
-        RunRequest request;
+        RunOutput sink;
+        Run request;
         request.code = code;
         const Outcome outcome = runner.run(request, sink).value();
         ASSERT_TRUE(outcome.value.has_value())
@@ -227,7 +227,7 @@ TEST(PythonStateless, RandomNumbersDifferBetweenRuns) {
 // --- streams
 
 /// Remembers the order of what is printed over both streams.
-class OrderSink final : public wasi::OutputSink {
+class OrderSink final : public RunEvents {
  public:
   wasi::Errno write(wasi::Stream stream, BytesView bytes) override {
     order += stream == wasi::Stream::kStdout ? "<out>" : "<err>";
@@ -241,7 +241,7 @@ TEST(PythonStreams, KeepTheirOrderAndPassInvalidUtf8On) {
   on_guest_thread([] {
     Cells cells;
     OrderSink sink;
-    RunRequest request;
+    Run request;
     request.code =
         "import sys\nsys.stdout.write('a')\nsys.stderr.write('b')\nsys.stdout.write('c')\n"
         "_ = sys.stdout.buffer.write(b'\\xff\\xfe')\nsys.stderr.write('\\ud800')\nimport os; _ = "
@@ -294,7 +294,7 @@ TEST(PythonLimits, RunningOutOfMemoryIsAMemoryLimitAndTheStateIsKept) {
   on_guest_thread([] {
     Cells cells;
     cells.run("ok = 5");
-    RunRequest request;
+    Run request;
     request.code = "x = []\nwhile True: x.append(bytearray(1 << 20))";
     request.limits.memory_bytes_max = std::uint64_t{256} << 20;
     const Outcome outcome = cells.session->execute(request, cells.sink).value();

@@ -61,8 +61,7 @@ std::string_view stem(std::string_view path) {
 
 }  // namespace
 
-std::string cell_request(const RunRequest& request, std::string_view file_name,
-                         const CellFlags& flags) {
+std::string cell_request(const Run& request, std::string_view file_name, const CellFlags& flags) {
   MarshalWriter writer;
   writer.tuple(6);
   writer.bytes(request.code);

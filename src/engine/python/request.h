@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sandbox_workers/engine/manifest.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 
 namespace sw::engine {
 
@@ -21,8 +21,7 @@ struct CellFlags {
 };
 
 /// A cell as a tuple in marshal's format.
-std::string cell_request(const RunRequest& request, std::string_view file_name,
-                         const CellFlags& flags);
+std::string cell_request(const Run& request, std::string_view file_name, const CellFlags& flags);
 
 /// Python source that runs the driver's boot.py with the other files at hand. `files` are paths and
 /// contents.

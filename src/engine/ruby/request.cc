@@ -9,7 +9,7 @@
 
 namespace sw::engine {
 
-std::string ruby_request(const RunRequest& request, std::string_view file_name, bool fresh) {
+std::string ruby_request(const Run& request, std::string_view file_name, bool fresh) {
   // Code without a file is called as its cell is, so that __FILE__ == $0.
   const bool has_file = request.args.empty() || request.args.front() != "-c";
   return driver_request(request, file_name, fresh, has_file ? std::string_view() : file_name);

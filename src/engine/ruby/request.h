@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "sandbox_workers/engine/manifest.h"
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 
 namespace sw::engine {
 
 /// What driver_request(…) has.
-std::string ruby_request(const RunRequest& request, std::string_view file_name, bool fresh);
+std::string ruby_request(const Run& request, std::string_view file_name, bool fresh);
 
 /// boot.rb with the modules to import at hand.
 std::string ruby_boot_code(const Manifest& manifest);

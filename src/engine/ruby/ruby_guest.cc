@@ -27,8 +27,7 @@ RubyGuest::RubyGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layou
 
 std::string RubyGuest::boot_code() const { return ruby_boot_code(manifest()); }
 
-std::string RubyGuest::cell(const RunRequest& request, std::string_view file_name,
-                            bool fresh) const {
+std::string RubyGuest::cell(const Run& request, std::string_view file_name, bool fresh) const {
   return ruby_request(request, file_name, fresh);
 }
 
@@ -37,7 +36,7 @@ Result<void> RubyGuest::find_more_entry_points() {
   return {};
 }
 
-Result<Reply> RubyGuest::evaluate(const RunRequest& request, std::string_view file_name) {
+Result<Reply> RubyGuest::evaluate(const Run& request, std::string_view file_name) {
   auto reply = DriverGuest::evaluate(request, file_name);
   if (reply.ok() || reply.error().code != ErrorCode::kGuestExit) return reply;
   // A program's own exit comes back as an answer. Ruby itself exits where memory ends before it can

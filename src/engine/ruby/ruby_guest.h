@@ -22,15 +22,14 @@ class RubyGuest final : public DriverGuest {
   RubyGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout,
             const wasi::Clocks& clocks);
 
-  Result<Reply> evaluate(const RunRequest& request, std::string_view file_name) override;
+  Result<Reply> evaluate(const Run& request, std::string_view file_name) override;
   Result<void> finish() override;
   std::optional<std::int32_t> exit_status() const override { return exit_status_; }
   bool is_out_of_memory(const GuestError& error) const override;
 
  private:
   std::string boot_code() const override;
-  std::string cell(const RunRequest& request, std::string_view file_name,
-                   bool fresh) const override;
+  std::string cell(const Run& request, std::string_view file_name, bool fresh) const override;
   Result<void> find_more_entry_points() override;
 
   wasm::Function<std::int32_t()> finish_;

@@ -51,10 +51,10 @@ RunLimits cpu_time(std::chrono::nanoseconds cpu_max, std::chrono::nanoseconds gr
 
 struct Cells {
   std::unique_ptr<Session> session = RubyMachine::get().ruby->start_session().value();
-  wasi::BufferSink sink;
+  RunOutput sink;
 
   Outcome run(std::string code, const RunLimits& limits = {.wall_max = 600s}) {
-    RunRequest request;
+    Run request;
     request.code = std::move(code);
     request.limits = limits;
     auto outcome = session->execute(request, sink);

@@ -11,12 +11,12 @@ sw::Result<std::string> evaluate(const char* code) {
   SW_TRY(const auto machine, sw::engine::Machine::create());
   SW_TRY(auto language, sw::engine::find_language("javascript"));
   SW_TRY(const auto engine, machine->load(std::move(language)));
-  sw::engine::RunRequest request;
+  sw::Run request;
   request.code = code;
-  sw::wasi::BufferSink output;
-  sw::Result<sw::engine::Outcome> outcome = sw::Error{};
+  sw::RunOutput output;
+  sw::Result<sw::Outcome> outcome = sw::Error{};
   SW_CHECK_OK(engine->on_guest_thread([&] { outcome = engine->run(request, output); }));
-  SW_TRY(const sw::engine::Outcome done, std::move(outcome));
+  SW_TRY(const sw::Outcome done, std::move(outcome));
   if (done.error) return done.error->name;
   return done.value ? done.value->text : std::string();
 }

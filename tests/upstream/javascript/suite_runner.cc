@@ -53,12 +53,12 @@ class Runner {
     if (!session_) {
       SW_TRY(session_, engine_.start_session());
     }
-    engine::RunRequest request;
+    Run request;
     request.limits.wall_max = kWallMax;
     const json::value* folder = program.if_contains("folder");
     SW_TRY(request.workspace,
            workspace_of(folder == nullptr ? std::string() : std::string(folder->as_string())));
-    wasi::BufferSink sink;
+    RunOutput sink;
     json::object answer;
     std::int64_t number = -1;
     for (const json::value& cell : program.at("cells").as_array()) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What goes into a run and what comes out of it, for every language.
+// A run: what goes into it, what happens during it, and what comes out of it, for every language.
 
 #include <chrono>
 #include <cstdint>
@@ -13,13 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "sandbox_workers/base/cancellation.h"
 #include "sandbox_workers/base/result.h"
+#include "sandbox_workers/wasi/streams.h"
+#include "sandbox_workers/workspace/workspace.h"
 
-namespace sw::wasi {
-class Tree;
-}
-
-namespace sw::engine {
+namespace sw {
 
 /// Limits of one run. Defaults are for real work; each can be set per run.
 struct RunLimits {
@@ -39,25 +38,64 @@ struct RunLimits {
   std::uint64_t result_bytes_max = std::uint64_t{1} << 20;
 };
 
-struct RunRequest {  // one program, or one cell of a session
-  std::string code;
-  /// By which of its names the caller calls the language, where that matters: "typescript" is
-  /// JavaScript with types.
-  std::string alias;
-  /// How tracebacks name the code; empty: "<cell N>" by the session's own count.
-  std::string file_name;
-  std::vector<std::pair<std::string, std::string>> env;
+/// What becomes of memory and files when a run ends with an error, that is in any way but completed
+/// or exited. A run whose instance is lost (it trapped, or was stopped by force) loses both in any
+/// case.
+enum class AfterError : std::uint8_t {
+  kKeep,       ///< both stay as the run left them
+  kRollback,   ///< both go back to before the run, the offsets of open files too
+  kFilesBack,  ///< memory stays, files go back: the rule of the profile "compat"
+};
+
+/// One program, or one cell of a context: the only description of a run, from whoever asks for it
+/// to the engine that does it.
+struct Run {
+  /// Which language, by its identifier or another of its names: "python", "py", "typescript". A
+  /// context knows its own.
+  std::string language = {};
+  std::string code = {};
+  /// The context to run in. Empty: in a sandbox the oldest one of the language, made if there is
+  /// none.
+  std::string context = {};
+  /// How tracebacks name the code; empty: "<cell N>".
+  std::string file_name = {};
+  /// Over what the sandbox and the context have.
+  std::vector<std::pair<std::string, std::string>> env = {};
+  /// What of theirs the run does not see.
+  std::vector<std::string> unset_env = {};
   /// sys.argv, process.argv, …: the program's name first. Empty: the language's own default.
-  std::vector<std::string> args;
-  std::string stdin_data;
+  std::vector<std::string> args = {};
+  /// What the program reads from its standard input; null: nothing. `text_input` makes one of text,
+  /// InputStream is one that is fed while the run goes on. Read on the run's thread.
+  std::shared_ptr<wasi::InputSource> input = {};
   /// The folder that the first cell of an instance begins in, if there is such a folder; later
   /// cells go on where the one before ended. Empty: /workspace.
-  std::string cwd;
-  /// The files under /workspace; null: none yet, and what is written goes with the run.
-  std::shared_ptr<wasi::Tree> workspace;
-  RunLimits limits;
+  std::string cwd = {};
+  /// What a run outside of sandboxes finds at /workspace, and leaves there; null: nothing, and what
+  /// it writes goes with it.
+  std::shared_ptr<Workspace> workspace = {};
+  RunLimits limits = {};
+  /// Absent: as the sandbox's profile says.
+  std::optional<AfterError> on_error = {};
   /// Lets another thread end the run: politely first, then by force, as at a deadline.
-  std::stop_token cancel;
+  std::stop_token cancel = {};
+};
+
+/// An input that holds `text`.
+std::shared_ptr<wasi::InputSource> text_input(std::string text);
+
+/// What happens during a run, as it happens: on the run's thread, and not after the run has ended.
+/// `write` may block, which makes the guest wait; it must not throw.
+class RunEvents : public wasi::OutputSink, public WaitObserver {
+  // on_wait, on_resume: the guest waits for time to pass, for input, or for its output's reader.
+};
+
+/// Keeps what a run prints.
+class RunOutput final : public RunEvents {
+ public:
+  wasi::Errno write(wasi::Stream stream, BytesView bytes) override;
+  std::string out;
+  std::string err;
 };
 
 /// Bytes of code in one run.
@@ -65,7 +103,7 @@ inline constexpr std::size_t kCodeBytesMax = std::size_t{4} << 20;
 
 /// Errors: kInvalidArgument saying what is wrong: no code, too much of it, not UTF-8, a NUL byte or
 /// an impossible name in the environment, a NUL byte in an argument or the file name.
-Result<void> validate(const RunRequest& request);
+Result<void> validate(const Run& run);
 
 /// The value of the last expression.
 struct Value {
@@ -124,4 +162,4 @@ struct Outcome {  // what came of a run
   Usage usage;
 };
 
-}  // namespace sw::engine
+}  // namespace sw

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/engine/outcome.h"
+#include "sandbox_workers/engine/run.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "sandbox_workers/base/utf8.h"
 
-namespace sw::engine {
+namespace sw {
 
 namespace {
 
@@ -29,7 +29,17 @@ bool is_env_name(std::string_view name) {
 
 }  // namespace
 
-Result<void> validate(const RunRequest& request) {
+std::shared_ptr<wasi::InputSource> text_input(std::string text) {
+  return std::make_shared<wasi::BytesInput>(std::move(text));
+}
+
+wasi::Errno RunOutput::write(wasi::Stream stream, BytesView bytes) {
+  std::string& text = stream == wasi::Stream::kStdout ? out : err;
+  text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return wasi::Errno::kSuccess;
+}
+
+Result<void> validate(const Run& request) {
   if (request.code.find_first_not_of(" \t\r\n\f\v") == std::string::npos)
     return invalid("Non-empty code is required");
   if (request.code.size() > kCodeBytesMax) {
@@ -55,4 +65,4 @@ Result<void> validate(const RunRequest& request) {
   return {};
 }
 
-}  // namespace sw::engine
+}  // namespace sw
