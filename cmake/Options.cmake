@@ -8,7 +8,9 @@ set(SW_SANITIZE "" CACHE STRING "Comma-separated -fsanitize= list (address,undef
 
 add_library(sw_warnings INTERFACE)
 target_compile_options(sw_warnings INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Werror)
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Werror
+  # Which mutex guards what (base/thread_safety.h): only clang can tell.
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 # What may see the private headers, too.
 add_library(sw_flags INTERFACE)
 target_link_libraries(sw_flags INTERFACE sw_warnings)
