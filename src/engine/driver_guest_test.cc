@@ -10,7 +10,7 @@ namespace {
 using namespace std::literals;
 
 TEST(DriverRequest, HoldsStringsWithTheirLengths) {
-  Run request;
+  sw::Run request;
   request.code = "1";
   request.env = {{"K", "é"}};
   request.args = {"a", ""};
@@ -26,14 +26,14 @@ TEST(DriverRequest, HoldsStringsWithTheirLengths) {
 }
 
 TEST(DriverRequest, MayHoldNothing) {
-  Run request;
+  sw::Run request;
   request.cwd = "/d";
   request.limits.result_bytes_max = 0;
   EXPECT_EQ(driver_request(request, "", false), "\x01"s + std::string(23, '\0'));
 }
 
 TEST(DriverRequest, ALimitThatDoesNotFitIsTheLargestThatDoes) {
-  Run request;
+  sw::Run request;
   request.limits.result_bytes_max = UINT64_MAX;
   EXPECT_EQ(driver_request(request, "", false).substr(0, 4), "\xFF\xFF\xFF\xFF");
 }

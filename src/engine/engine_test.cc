@@ -88,8 +88,8 @@ TEST(Manifest, AMissingFieldOrDriverIsAnError) {
 
 // --- requests
 
-Run request_of(std::string code) {
-  Run request;
+sw::Run request_of(std::string code) {
+  sw::Run request;
   request.code = std::move(code);
   return request;
 }
@@ -103,7 +103,7 @@ TEST(Validate, SaysWhatIsWrong) {
   EXPECT_TRUE(validate(request_of(std::string(kCodeBytesMax, 'x'))).ok());
   EXPECT_THAT(validate(request_of(std::string(kCodeBytesMax + 1, 'x'))).error().message,
               HasSubstr("limit"));
-  Run request = request_of("1");
+  sw::Run request = request_of("1");
   request.env = {{"A B", "1"}};
   EXPECT_THAT(validate(request).error().message, HasSubstr("'A B'"));
   request.env = {{"A", "x\0y"s}};
@@ -283,7 +283,7 @@ struct SessionTest : ::testing::Test {
     return Session::create(std::move(guest), std::move(instance), watchdog).value();
   }
 
-  Outcome execute(Session& session, const Run& request) {
+  Outcome execute(Session& session, const sw::Run& request) {
     Result<Outcome> outcome = Error{ErrorCode::kInternal, "not run", 0};
     RunOutput sink;
     EXPECT_TRUE(wasm::run_on_guest_thread(engine->options(), [&] {
@@ -305,7 +305,7 @@ TEST_F(SessionTest, StateLastsOverCellsAndNotOverReset) {
 TEST_F(SessionTest, ASoftStopKeepsTheState) {
   const auto session = start();
   execute(*session, request_of("count"));
-  Run request = request_of("spin");
+  sw::Run request = request_of("spin");
   request.limits.wall_max = 20ms;
   request.limits.grace = 20s;
   const Outcome outcome = execute(*session, request);
@@ -319,7 +319,7 @@ TEST_F(SessionTest, ASoftStopKeepsTheState) {
 
 TEST_F(SessionTest, AGuestThatDoesNotListenIsStoppedByForce) {
   const auto session = start();
-  Run request = request_of("spin_for_ever");
+  sw::Run request = request_of("spin_for_ever");
   request.limits.wall_max = 10ms;
   request.limits.grace = 10ms;
   EXPECT_EQ(execute(*session, request).ending, Ending::kTimeLimit);
@@ -329,7 +329,7 @@ TEST_F(SessionTest, AGuestThatDoesNotListenIsStoppedByForce) {
 
 TEST_F(SessionTest, WhatTheGuestDoesAfterARestoreIsUnderTheLimitsToo) {
   const auto session = start("spin_for_ever");
-  Run request = request_of("count");
+  sw::Run request = request_of("count");
   request.limits.wall_max = 10ms;
   request.limits.grace = 10ms;
   EXPECT_EQ(execute(*session, request).ending, Ending::kTimeLimit);
@@ -343,7 +343,7 @@ TEST_F(SessionTest, ATrapAfterARestoreIsACrash) {
 
 TEST_F(SessionTest, MemoryThatTheHostTakesForARunIsGivenBackAfterIt) {
   const auto session = start();
-  Run request = request_of("count");
+  sw::Run request = request_of("count");
   request.limits.memory_bytes_max = 2 * wasm::kWasmPageBytes;
   auto& guest = static_cast<ToyGuest&>(session->guest());
   guest.takes = (1 << 20) + 2 * wasm::kWasmPageBytes;
@@ -359,7 +359,7 @@ TEST_F(SessionTest, CancellingEndsARun) {
   const auto session = start();
   std::stop_source source;
   source.request_stop();
-  Run request = request_of("spin");
+  sw::Run request = request_of("spin");
   request.cancel = source.get_token();
   EXPECT_EQ(execute(*session, request).ending, Ending::kCancelled);
 }
@@ -392,7 +392,7 @@ TEST_F(SessionTest, AnOverlongErrorIsCut) {
 
 TEST_F(SessionTest, AnOverlongValueIsALimit) {
   const auto session = start();
-  Run request = request_of("count");
+  sw::Run request = request_of("count");
   request.limits.result_bytes_max = 0;
   EXPECT_EQ(execute(*session, request).ending, Ending::kResultLimit);
   request.limits.result_bytes_max = 1;

@@ -15,8 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Run request_of(std::string code) {
-  Run request;
+sw::Run request_of(std::string code) {
+  sw::Run request;
   request.code = std::move(code);
   return request;
 }

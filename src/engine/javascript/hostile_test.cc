@@ -102,7 +102,7 @@ class HostileJavaScript : public ::testing::Test {
 
   /// Value or error, then what was printed.
   std::string answer(std::string code) {
-    Run request;
+    sw::Run request;
     request.code = std::move(code);
     request.limits = {.wall_max = 600s, .cpu_max = 60s};
     RunOutput sink;

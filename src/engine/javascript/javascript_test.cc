@@ -147,7 +147,7 @@ class JavaScriptSession : public ::testing::Test {
   static std::unique_ptr<Session> start() { return machine().engine->start_session().value(); }
   static Outcome run(Session& session, std::string code,
                      const RunLimits& limits = {.wall_max = 600s}) {
-    Run request;
+    sw::Run request;
     request.code = std::move(code);
     request.limits = limits;
     RunOutput sink;
@@ -216,7 +216,7 @@ TEST_F(JavaScriptSession, OutputArrivesWhileTheCellRuns) {
       printed += text;
       stop.request_stop();  // only this ends the loop
     });
-    Run request;
+    sw::Run request;
     request.code = "console.log('before'); for (;;);";
     request.cancel = stop.get_token();
     request.limits.wall_max = 600s;
@@ -233,7 +233,7 @@ TEST_F(JavaScriptSession, CancellingEndsASleepAndKeepsTheState) {
     const auto session = start();
     std::stop_source stop;
     ReactingSink sink([&](std::string_view) { stop.request_stop(); });
-    Run request;
+    sw::Run request;
     request.code =
         "var kept = 6; console.log(1); await new Promise((done) => setTimeout(done, 3.6e6))";
     request.cancel = stop.get_token();
@@ -330,7 +330,7 @@ TEST_F(JavaScriptSession, CellsLeakNothing) {
 TEST_F(JavaScriptSession, ErrorsOfAFileNameItsLines) {
   on_guest_thread([] {
     const auto session = start();
-    Run request;
+    sw::Run request;
     request.code = "\n\nnull.x";
     request.file_name = "my script.js";
     RunOutput sink;
@@ -345,7 +345,7 @@ TEST_F(JavaScriptSession, ErrorsOfAFileNameItsLines) {
 TEST_F(JavaScriptSession, ArgumentsAreTheProcesss) {
   on_guest_thread([] {
     const auto session = start();
-    Run request;
+    sw::Run request;
     request.code = "process.argv.slice(1)";
     request.args = {"main.js", "--flag", "ü"};
     RunOutput sink;

@@ -28,7 +28,7 @@ constexpr std::string_view kHowToFree =
     "the variables of this context hold all of its memory: free some of it (name = null), or raise "
     "the limit";
 
-Value text_value(std::string text) { return {Value::Kind::kText, std::move(text)}; }
+sw::Value text_value(std::string text) { return {sw::Value::Kind::kText, std::move(text)}; }
 
 /// The line of `code`, from 1; "" if it has fewer.
 std::string_view line_of(std::string_view code, std::int64_t number) {
@@ -104,7 +104,7 @@ Result<Reply> JavaScriptGuest::answer_with(Value shown, Reply reply, std::string
       return reply;
     }
     if (auto json = normal_json(text.text)) {
-      reply.value = Value{Value::Kind::kJson, *std::move(json)};
+      reply.value = sw::Value{sw::Value::Kind::kJson, *std::move(json)};
       return reply;
     }
   }

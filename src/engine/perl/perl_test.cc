@@ -50,7 +50,7 @@ struct Cells {
   RunOutput sink;
 
   Outcome run(std::string code, const RunLimits& limits = {.wall_max = 600s}) {
-    Run request;
+    sw::Run request;
     request.code = std::move(code);
     request.limits = limits;
     return execute(request);
@@ -276,7 +276,7 @@ TEST(PerlMemory, LimitIsReportedAndTheSessionGoesOn) {
                              "my %h; $h{$_} = $_ for 1 .. 1e9", "my $r; $r = [$r] while 1"}) {
       Cells cells;
       cells.run("our $kept = 5;");
-      Run request;
+      sw::Run request;
       request.code = code;
       request.limits.memory_bytes_max = 160 << 20;
       request.limits.wall_max = 600s;
@@ -294,7 +294,7 @@ TEST(PerlMemory, LimitIsReportedAndTheSessionGoesOn) {
 TEST(PerlSession, GivesEachCellItsOwnEnvironmentAndInput) {
   on_guest_thread([] {
     Cells cells;
-    Run request;
+    sw::Run request;
     request.code =
         "my $first = <STDIN>; chomp $first; join '|', $first, map { \"$_=$ENV{$_}\" } sort keys "
         "%ENV";
@@ -313,7 +313,7 @@ TEST(PerlSession, BeginsInTheFolderThatTheFirstCellIsGiven) {
     for (const auto& [wanted, begins] :
          {std::pair("/tmp", "/tmp"), std::pair("/nothing", "/workspace")}) {
       Cells cells;
-      Run request;
+      sw::Run request;
       request.code = "use Cwd; chdir '/' if getcwd() eq '/tmp/x'; getcwd()";
       request.cwd = wanted;
       EXPECT_EQ(cells.execute(request).value->text, begins);

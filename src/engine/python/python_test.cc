@@ -56,7 +56,7 @@ struct Cells {
   RunOutput sink;
 
   Outcome run(std::string code, const RunLimits& limits = {.wall_max = 600s}) {
-    Run request;
+    sw::Run request;
     request.code = std::move(code);
     request.limits = limits;
     auto outcome = session->execute(request, sink);
@@ -179,7 +179,7 @@ TEST(PythonStateless, KeepsOneInterpreterAndShowsNothingOfTheRunBefore) {
     Engine& runner = *PythonMachine::get().python;
     for (int i = 0; i < 20; ++i) {
       RunOutput sink;
-      Run request;
+      sw::Run request;
       request.code =
           "import builtins, sys, os, json, random\n"
           "marks = [hasattr(builtins, 'x'), 'x' in globals(), hasattr(json, 'x'), "
@@ -212,7 +212,7 @@ TEST(PythonStateless, RandomNumbersDifferBetweenRuns) {
       std::set<std::string> values;
       for (int i = 0; i < kRuns; ++i) {
         RunOutput sink;
-        Run request;
+        sw::Run request;
         request.code = code;
         const Outcome outcome = runner.run(request, sink).value();
         ASSERT_TRUE(outcome.value.has_value())
@@ -241,7 +241,7 @@ TEST(PythonStreams, KeepTheirOrderAndPassInvalidUtf8On) {
   on_guest_thread([] {
     Cells cells;
     OrderSink sink;
-    Run request;
+    sw::Run request;
     request.code =
         "import sys\nsys.stdout.write('a')\nsys.stderr.write('b')\nsys.stdout.write('c')\n"
         "_ = sys.stdout.buffer.write(b'\\xff\\xfe')\nsys.stderr.write('\\ud800')\nimport os; _ = "
@@ -294,7 +294,7 @@ TEST(PythonLimits, RunningOutOfMemoryIsAMemoryLimitAndTheStateIsKept) {
   on_guest_thread([] {
     Cells cells;
     cells.run("ok = 5");
-    Run request;
+    sw::Run request;
     request.code = "x = []\nwhile True: x.append(bytearray(1 << 20))";
     request.limits.memory_bytes_max = std::uint64_t{256} << 20;
     const Outcome outcome = cells.session->execute(request, cells.sink).value();

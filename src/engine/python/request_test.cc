@@ -10,7 +10,7 @@ namespace {
 using namespace std::literals;
 
 TEST(CellRequest, IsATupleInMarshalsFormat) {
-  Run request;
+  sw::Run request;
   request.code = "1";
   request.env = {{"K", "é"}};
   request.args = {"a"};
@@ -28,7 +28,7 @@ TEST(CellRequest, IsATupleInMarshalsFormat) {
 }
 
 TEST(CellRequest, SaysWhereAFreshInstanceBegins) {
-  Run request;
+  sw::Run request;
   request.cwd = "/workspace/d";
   EXPECT_EQ(cell_request(request, "f", {.fresh = true}),
             "(\x06\0\0\0s\0\0\0\0u\x01\0\0\0f{0Nu\x0c\0\0\0/workspace/di\x01\0\0\0"s);
@@ -36,7 +36,7 @@ TEST(CellRequest, SaysWhereAFreshInstanceBegins) {
 }
 
 TEST(CellRequest, LeavesArgumentsAloneWhenThereAreNone) {
-  EXPECT_EQ(cell_request(Run{}, "f", {}), "(\x06\0\0\0s\0\0\0\0u\x01\0\0\0f{0NNi\0\0\0\0"s);
+  EXPECT_EQ(cell_request(sw::Run{}, "f", {}), "(\x06\0\0\0s\0\0\0\0u\x01\0\0\0f{0NNi\0\0\0\0"s);
 }
 
 TEST(BootSource, QuotesEveryByteOfTheFiles) {

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 TEST(RubyRequest, SaysItsPartsAfterTheirSizes) {
-  Run request;
+  sw::Run request;
   request.code = "1 + 1";
   request.cwd = "/d";
   request.args = {"prog.rb", "a"};
@@ -42,7 +42,7 @@ TEST(RubyRequest, SaysItsPartsAfterTheirSizes) {
 }
 
 TEST(RubyRequest, CodeWithoutAFileIsCalledAsItsCell) {
-  Run request;
+  sw::Run request;
   request.args = {"-c", "-c"};
   EXPECT_THAT(ruby_request(request, "<cell 2>", false),
               HasSubstr("\x02\0\0\0\x08\0\0\0<cell 2>\x02\0\0\0-c"s));

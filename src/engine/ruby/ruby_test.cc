@@ -54,7 +54,7 @@ struct Cells {
   RunOutput sink;
 
   Outcome run(std::string code, const RunLimits& limits = {.wall_max = 600s}) {
-    Run request;
+    sw::Run request;
     request.code = std::move(code);
     request.limits = limits;
     auto outcome = session->execute(request, sink);
