@@ -6,7 +6,7 @@ namespace sw::engine {
 
 Alarm::~Alarm() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_one();
@@ -15,7 +15,7 @@ Alarm::~Alarm() {
 
 void Alarm::set(std::optional<std::chrono::nanoseconds> after) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     at_ = after ? std::optional(Clock::now() + *after) : std::nullopt;
     if (at_ && !thread_.joinable()) thread_ = std::thread([this] { loop(); });
   }
@@ -23,7 +23,7 @@ void Alarm::set(std::optional<std::chrono::nanoseconds> after) {
 }
 
 void Alarm::loop() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!ending_) {
     if (!at_) {
       changed_.wait(lock);

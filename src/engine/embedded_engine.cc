@@ -105,7 +105,7 @@ Result<void> EmbeddedEngine::on_guest_thread(const std::function<void()>& body) 
 
 Result<std::unique_ptr<Session>> EmbeddedEngine::take_idle() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!idle_.empty()) {
       std::unique_ptr<Session> session = std::move(idle_.back());
       idle_.pop_back();
@@ -130,7 +130,7 @@ Result<Outcome> EmbeddedEngine::run(const Run& request, RunEvents& output) {
   const wasm::ResetStats stats = session->reset();
   if (outcome.ok()) outcome->usage.pages_written = stats.pages_put_back;
   if (stats.verdict == wasm::KeepVerdict::kKept) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (idle_.size() < kIdleMax) idle_.push_back(std::move(session));
   }
   return outcome;

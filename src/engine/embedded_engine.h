@@ -7,13 +7,13 @@
 
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "engine/artifact_cache.h"
 #include "engine/session.h"
 #include "sandbox_workers/base/result.h"
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/engine/run.h"
@@ -86,8 +86,8 @@ class EmbeddedEngine final : public Engine {
   std::shared_ptr<const wasm::Image> image_;    // shared with every slot that maps it
   std::shared_ptr<wasm::InstancePre> pre_;      // shared with instances
   BakeFacts facts_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Session>> idle_;  // as new, for `run`; guarded by mutex_
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Session>> idle_ SW_GUARDED_BY(mutex_);  // as new, for `run`
 };
 
 }  // namespace sw::engine

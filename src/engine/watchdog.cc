@@ -52,7 +52,7 @@ Watchdog::Watchdog() {
 
 Watchdog::~Watchdog() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_one();
@@ -60,17 +60,17 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::loop() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   int idle_ticks = 0;
   bool forcing = false;
   while (!ending_) {
     idle_ticks = watches_.empty() ? idle_ticks + 1 : 0;
     if (idle_ticks > kIdleTicks) {
       sleeping_ = true;
-      changed_.wait(lock, [&] { return ending_ || !watches_.empty(); });
+      while (!ending_ && watches_.empty()) changed_.wait(lock);
       sleeping_ = false;
     } else {
-      changed_.wait_for(lock, forcing ? kForceTick : kTick, [&] { return ending_; });
+      changed_.wait_for(lock, forcing ? kForceTick : kTick);
     }
     forcing = look();
   }
@@ -80,6 +80,7 @@ bool Watchdog::look() {
   const auto now = Watch::Clock::now();
   bool forcing = false;
   for (Watch* watch : watches_) {
+    watch->watchdog_.mutex_.assert_held();  // this one's
     if (watch->reason_ == StopReason::kNone) {
       watch->reason_ = watch->reason_to_stop(now);
       if (watch->reason_ == StopReason::kNone) continue;
@@ -112,7 +113,7 @@ Watchdog::Watch::Watch(Watchdog& watchdog, Stoppable& target, const RunLimits& l
   if (limits_.cpu_max.count() != 0) cpu_at_start_ = read_clock(cpu_clock_);
   bool wake = false;
   {
-    const std::lock_guard lock(watchdog_.mutex_);
+    const MutexLock lock(watchdog_.mutex_);
     watchdog_.watches_.push_back(this);
     wake = watchdog_.sleeping_;
   }
@@ -122,11 +123,9 @@ Watchdog::Watch::Watch(Watchdog& watchdog, Stoppable& target, const RunLimits& l
 Watchdog::Watch::~Watch() { finish(); }
 
 StopReason Watchdog::Watch::finish() {
-  if (watching_) {
-    const std::lock_guard lock(watchdog_.mutex_);
-    std::erase(watchdog_.watches_, this);
-    watching_ = false;
-  }
+  const MutexLock lock(watchdog_.mutex_);
+  if (watching_) std::erase(watchdog_.watches_, this);
+  watching_ = false;
   return reason_;
 }
 

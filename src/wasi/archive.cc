@@ -5,9 +5,10 @@
 #include <fmt/core.h>
 #include <zip.h>
 
-#include <mutex>
 #include <set>
 #include <utility>
+
+#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::wasi {
 namespace {
@@ -43,9 +44,11 @@ std::vector<std::string_view> plain_parts(std::string_view name) {
 }  // namespace
 
 struct Archive::State {
-  SharedBytes bytes;
-  ZipHandle zip;
-  mutable std::mutex mutex;  // guards zip: libzip handles are for one thread
+  State(SharedBytes all, ZipHandle opened) : bytes(std::move(all)), zip(std::move(opened)) {}
+
+  const SharedBytes bytes;  // the archive's own, which `zip` reads
+  Mutex mutex;
+  ZipHandle zip SW_GUARDED_BY(mutex);  // libzip's handles are for one thread
 };
 
 Archive::Archive(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -66,14 +69,12 @@ Result<std::shared_ptr<Archive>> Archive::open(SharedBytes bytes) {
     return corrupt(fmt::format("not a zip archive: {}", why));
   }
   zip_error_fini(&error);
-  auto state = std::make_unique<State>();
-  state->bytes = std::move(bytes);
-  state->zip = std::move(zip);
+  auto state = std::make_unique<State>(std::move(bytes), std::move(zip));
   return std::shared_ptr<Archive>(new Archive(std::move(state)));  // the constructor is private
 }
 
 std::vector<Archive::Member> Archive::members() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   std::vector<Member> members;
   const zip_int64_t count = zip_get_num_entries(state_->zip.get(), 0);
   members.reserve(static_cast<std::size_t>(count));
@@ -88,7 +89,7 @@ std::vector<Archive::Member> Archive::members() const {
 Result<Bytes> Archive::read(std::string_view name) const {
   Member member{std::string(name), 0, 0};
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     zip_stat_t stat;
     if (zip_stat(state_->zip.get(), member.name.c_str(), 0, &stat) != 0) {
       return Error{ErrorCode::kNotFound, fmt::format("the archive has no member {}", name), 0};
@@ -100,7 +101,7 @@ Result<Bytes> Archive::read(std::string_view name) const {
 }
 
 Result<Bytes> Archive::read(const Member& member) const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   ZipFileHandle file(zip_fopen_index(state_->zip.get(), member.index, 0));
   if (!file) return corrupt(fmt::format("{}: {}", member.name, zip_strerror(state_->zip.get())));
   // Grown as it is read: the size that a damaged archive gives may be anything. The end must be

@@ -45,7 +45,7 @@ bool same_value(const wasmtime_val_t& a, const wasmtime_val_t& b) {
 wasmtime_error_t* at_epoch(wasmtime_context_t* /*context*/, void* state, std::uint64_t* delta,
                            wasmtime_update_deadline_kind_t* kind) {
   auto& instance = *static_cast<Instance::State*>(state);
-  const std::lock_guard lock(instance.run_mutex);
+  const MutexLock lock(instance.run_mutex);
   if (instance.stop_requested) return wasmtime_error_new("stopped by the host");
   *delta = 1;
   *kind = WASMTIME_UPDATE_DEADLINE_CONTINUE;
@@ -235,7 +235,7 @@ Result<std::size_t> Instance::find_function_raw(std::string_view name, const Sig
 Result<void> Instance::enter() {
   if (poisoned_)
     return Error{ErrorCode::kInternal, "an instance was called after it ended abnormally", 0};
-  const std::lock_guard lock(state_->run_mutex);
+  const MutexLock lock(state_->run_mutex);
   if (state_->depth == 0) {
     if (stack_bytes_left() < state_->pre->stack_bytes_max + kHostStackReserve) {
       return Error{ErrorCode::kInternal,
@@ -248,7 +248,7 @@ Result<void> Instance::enter() {
 }
 
 bool Instance::leave() {
-  const std::lock_guard lock(state_->run_mutex);
+  const MutexLock lock(state_->run_mutex);
   if (--state_->depth == 0 && state_->slot) state_->slot->allow_access();
   return state_->stop_requested;
 }
@@ -290,7 +290,7 @@ Error Instance::describe_end(std::string message, bool stopped, const void* raw_
 
 void* Instance::trap_for(Result<void> result) {
   if (result.ok()) {
-    const std::lock_guard lock(state_->run_mutex);
+    const MutexLock lock(state_->run_mutex);
     if (!state_->stop_requested) return nullptr;
     result = Error{ErrorCode::kGuestStopped, "stopped by the host", 0};
   }
@@ -315,7 +315,7 @@ Result<std::int32_t> Instance::global_i32(std::string_view name) {
 }
 
 void Instance::stop() {
-  const std::lock_guard lock(state_->run_mutex);
+  const MutexLock lock(state_->run_mutex);
   if (state_->depth == 0) return;
   state_->stop_requested = true;
   // The counter is the engine's: its other instances look up once and go on.
@@ -326,7 +326,7 @@ void Instance::stop() {
 StopMeans Instance::stop_means() const { return state_->pre->stop_means; }
 
 bool Instance::while_running(const std::function<void(MemoryView)>& action) {
-  const std::lock_guard lock(state_->run_mutex);
+  const MutexLock lock(state_->run_mutex);
   if (state_->depth == 0 || state_->stop_requested) return false;
   action(memory());
   return true;

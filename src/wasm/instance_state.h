@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/wasm/instance.h"
 #include "wasm/capi.h"
 #include "wasm/slot.h"
@@ -53,9 +53,9 @@ struct Instance::State {
 
   std::optional<Error> host_error;  // why a host function ended the run; Wasmtime only sees a trap
 
-  std::mutex run_mutex;  // guards the two below, and keeps a call from ending while it is held
-  int depth = 0;         // calls in progress, nested through host functions
-  bool stop_requested = false;
+  Mutex run_mutex;                         // keeps a call from ending while it is held
+  int depth SW_GUARDED_BY(run_mutex) = 0;  // calls in progress, nested through host functions
+  bool stop_requested SW_GUARDED_BY(run_mutex) = false;
 };
 
 }  // namespace sw::wasm

@@ -236,7 +236,7 @@ void Slot::allow_access() {
 Result<std::unique_ptr<Slot>> SlotPool::take(std::size_t minimum, std::size_t reserved,
                                              std::size_t guard) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!idle_.empty()) {
       auto slot = std::move(idle_.back());
       idle_.pop_back();
@@ -249,7 +249,7 @@ Result<std::unique_ptr<Slot>> SlotPool::take(std::size_t minimum, std::size_t re
 void SlotPool::give_back(std::unique_ptr<Slot> slot) {
   // without an image memory starts as the module's data segments, not as zeros
   if (!image_) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!scanner_) scanner_ = DirtyPageScanner::create();
   if (idle_.size() < kIdleMax && slot->reset(*scanner_, scratch_).ok())
     idle_.push_back(std::move(slot));

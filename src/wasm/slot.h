@@ -8,10 +8,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "sandbox_workers/base/result.h"
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/base/unique_fd.h"
 #include "sandbox_workers/wasm/dirty_pages.h"
 #include "sandbox_workers/wasm/image.h"
@@ -113,10 +113,10 @@ class SlotPool {
   static constexpr std::size_t kIdleMax = 256;
 
   std::shared_ptr<const Image> image_;
-  std::mutex mutex_;  // guards everything below
-  std::vector<std::unique_ptr<Slot>> idle_;
-  std::unique_ptr<DirtyPageScanner> scanner_;
-  std::vector<ByteRange> scratch_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Slot>> idle_ SW_GUARDED_BY(mutex_);
+  std::unique_ptr<DirtyPageScanner> scanner_ SW_GUARDED_BY(mutex_);
+  std::vector<ByteRange> scratch_ SW_GUARDED_BY(mutex_);
 };
 
 /// What the next linear memories made on this thread are for. Wasmtime asks its memory creator for

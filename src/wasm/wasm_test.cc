@@ -11,15 +11,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <filesystem>
 #include <latch>
-#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
 #include <tuple>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/wasm/dirty_pages.h"
 #include "sandbox_workers/wasm/engine.h"
 #include "sandbox_workers/wasm/guest_thread.h"
@@ -575,19 +574,20 @@ TEST(Instance, ExceptionsWorkInAKeptInstance) {
 
 /// Calls `stop` until the call in the background is over.
 Result<void> stop_while_running(Guest& guest, const Function<void()>& function) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool over = false;
+  Mutex mutex;
+  CondVar changed;
+  bool over = false;  // guarded by `mutex`
   std::thread stopper([&] {
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     // A try that meets host code is undone by it, so there is a pause in which the host code can go
     // on.
-    while (!changed.wait_for(lock, std::chrono::milliseconds(1), [&] { return over; }))
-      guest.instance->stop();
+    while (!over) {
+      if (!changed.wait_for(lock, std::chrono::milliseconds(1))) guest.instance->stop();
+    }
   });
   auto result = guest.instance->call(function);
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     over = true;
   }
   changed.notify_one();

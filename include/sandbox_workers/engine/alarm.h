@@ -5,11 +5,11 @@
 // One alarm clock, for alarm() in guests.
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
+
+#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::engine {
 
@@ -29,11 +29,11 @@ class Alarm {
   void loop();
 
   const std::function<void()> ring_;
-  std::mutex mutex_;  // guards what follows; not held while ringing
-  std::condition_variable changed_;
-  std::optional<Clock::time_point> at_;
-  bool ending_ = false;
-  std::thread thread_;
+  Mutex mutex_;  // not held while ringing
+  CondVar changed_;
+  std::optional<Clock::time_point> at_ SW_GUARDED_BY(mutex_);
+  bool ending_ SW_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // started under the mutex
 };
 
 }  // namespace sw::engine

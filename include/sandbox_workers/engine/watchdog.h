@@ -8,13 +8,12 @@
 // by force.
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/run.h"
 
 namespace sw::engine {
@@ -64,23 +63,25 @@ class Watchdog {
     clockid_t cpu_clock_ = 0;
     std::chrono::nanoseconds cpu_at_start_{};
     bool watching_ = true;
-    StopReason reason_ = StopReason::kNone;  // guarded by the watchdog's mutex
-    Clock::time_point first_asked_at_;
-    Clock::time_point asked_at_;
-    std::chrono::nanoseconds force_pause_{};
-    std::chrono::nanoseconds force_again_at_{};  // by cpu_clock_
+    StopReason reason_ SW_GUARDED_BY(watchdog_.mutex_) = StopReason::kNone;
+    Clock::time_point first_asked_at_ SW_GUARDED_BY(watchdog_.mutex_);
+    Clock::time_point asked_at_ SW_GUARDED_BY(watchdog_.mutex_);
+    std::chrono::nanoseconds force_pause_ SW_GUARDED_BY(watchdog_.mutex_){};
+    // By cpu_clock_.
+    std::chrono::nanoseconds force_again_at_ SW_GUARDED_BY(watchdog_.mutex_){};
   };
 
  private:
   void loop();
   /// Looks at every watch; true if one is being stopped by force, which wants attention sooner.
-  bool look();
+  bool look() SW_REQUIRES(mutex_);
 
-  std::mutex mutex_;  // guards everything below and is held while a target is being stopped
-  std::condition_variable changed_;
-  std::vector<Watch*> watches_;
-  bool sleeping_ = false;  // the thread waits without a time-out and must be woken
-  bool ending_ = false;
+  Mutex mutex_;  // held while a target is being stopped
+  CondVar changed_;
+  std::vector<Watch*> watches_ SW_GUARDED_BY(mutex_);
+  // The thread waits without a time-out and must be woken.
+  bool sleeping_ SW_GUARDED_BY(mutex_) = false;
+  bool ending_ SW_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <utility>
+
+#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::storage {
 
@@ -24,10 +25,9 @@ struct Content {
 };
 
 struct Entry {
-  // held through every transaction of the object; guards `generation`
-  std::mutex use;
-  std::uint64_t generation = 0;  // the owner's
-  Content content;               // changed under the disk's mutex and `use`, read under either
+  Mutex use;                                        // held through every transaction of the object
+  std::uint64_t generation SW_GUARDED_BY(use) = 0;  // the owner's
+  Content content;  // changed under the disk's mutex and `use`, read under either
 };
 
 }  // namespace
@@ -36,18 +36,18 @@ struct MemoryDisk::State {
   explicit State(Bodies how_often) : bodies(how_often) {}
 
   const Bodies bodies;
-  std::mutex mutex;  // guards all below
+  Mutex mutex;
   // shared with the handles, which may outlive a removal
-  std::map<ObjectName, std::shared_ptr<Entry>> entries;
-  std::uint64_t generations = 0;
-  std::optional<Error> failure;
+  std::map<ObjectName, std::shared_ptr<Entry>> entries SW_GUARDED_BY(mutex);
+  std::uint64_t generations SW_GUARDED_BY(mutex) = 0;
+  std::optional<Error> failure SW_GUARDED_BY(mutex);
 };
 
 MemoryDisk::MemoryDisk(Bodies bodies) : state_(std::make_unique<State>(bodies)) {}
 MemoryDisk::~MemoryDisk() = default;
 
 void MemoryDisk::fail_commits(std::optional<Error> error) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->failure = std::move(error);
 }
 
@@ -155,7 +155,7 @@ class MemoryObject final : public ObjectStorage {
   std::uint64_t generation() const override { return generation_; }
 
   Result<void> read(const std::function<Result<void>(Reader&)>& body) override {
-    const std::lock_guard lock(entry_->use);
+    const MutexLock lock(entry_->use);
     SW_CHECK_OK(check_owner());
     MemoryTransaction transaction(entry_->content);
     SW_CHECK_OK(upgrade(transaction));
@@ -169,7 +169,7 @@ class MemoryObject final : public ObjectStorage {
   }
 
   Result<void> transact(const std::function<Result<void>(Transaction&)>& body) override {
-    const std::lock_guard lock(entry_->use);
+    const MutexLock lock(entry_->use);
     SW_CHECK_OK(check_owner());
     if (disk_.bodies == Bodies::kTwice) {
       MemoryTransaction undone(entry_->content);
@@ -186,16 +186,16 @@ class MemoryObject final : public ObjectStorage {
   }
 
   Result<void> destroy() override {
-    const std::lock_guard lock(entry_->use);
+    const MutexLock lock(entry_->use);
     SW_CHECK_OK(check_owner());
-    const std::lock_guard disk_lock(disk_.mutex);
+    const MutexLock disk_lock(disk_.mutex);
     if (disk_.failure) return *disk_.failure;
     entry_->content = Content();
     return {};
   }
 
  private:
-  Result<void> check_owner() const {
+  Result<void> check_owner() const SW_REQUIRES(entry_->use) {
     if (entry_->generation == generation_) return {};
     return Error{ErrorCode::kConflict, fmt::format("{} has another owner now", to_string(name_)),
                  0};
@@ -223,8 +223,8 @@ class MemoryObject final : public ObjectStorage {
     return {};
   }
 
-  Result<void> commit(MemoryTransaction& transaction) {
-    const std::lock_guard lock(disk_.mutex);
+  Result<void> commit(MemoryTransaction& transaction) SW_REQUIRES(entry_->use) {
+    const MutexLock lock(disk_.mutex);
     if (disk_.failure) return *disk_.failure;
     entry_->content = transaction.content();
     entry_->content.exists = true;
@@ -246,7 +246,7 @@ class MemoryStorage final : public Storage {
                                               const Schema& schema) override {
     SW_CHECK_OK(check_name(name));
     const std::shared_ptr<Entry> entry = entry_of(name);
-    const std::lock_guard lock(entry->use);
+    const MutexLock lock(entry->use);
     entry->generation = next_generation();
     return std::unique_ptr<ObjectStorage>(
         std::make_unique<MemoryObject>(disk_, name, schema, entry, entry->generation));
@@ -254,7 +254,7 @@ class MemoryStorage final : public Storage {
 
   Result<std::optional<ObjectInfo>> find(const ObjectName& name) override {
     SW_CHECK_OK(check_name(name));
-    const std::lock_guard lock(disk_.mutex);
+    const MutexLock lock(disk_.mutex);
     const auto found = disk_.entries.find(name);
     if (found == disk_.entries.end() || !found->second->content.exists)
       return std::optional<ObjectInfo>();
@@ -263,7 +263,7 @@ class MemoryStorage final : public Storage {
 
   Result<std::vector<ObjectInfo>> list(std::string_view class_name, std::string_view after_id,
                                        std::size_t count_max) override {
-    const std::lock_guard lock(disk_.mutex);
+    const MutexLock lock(disk_.mutex);
     std::vector<ObjectInfo> found;
     auto entry = disk_.entries.upper_bound({std::string(class_name), std::string(after_id)});
     for (; entry != disk_.entries.end() && entry->first.class_name == class_name; ++entry) {
@@ -277,18 +277,18 @@ class MemoryStorage final : public Storage {
   Result<void> remove(const ObjectName& name) override {
     SW_CHECK_OK(check_name(name));
     const std::shared_ptr<Entry> entry = entry_of(name);
-    const std::lock_guard lock(entry->use);
+    const MutexLock lock(entry->use);
     if (!entry->content.exists) {
       return Error{ErrorCode::kNotFound, fmt::format("there is no object {}", to_string(name)), 0};
     }
     entry->generation = next_generation();
-    const std::lock_guard disk_lock(disk_.mutex);
+    const MutexLock disk_lock(disk_.mutex);
     entry->content = Content();
     return {};
   }
 
   Result<std::vector<DueAlarm>> alarms_until(Time until, std::size_t count_max) override {
-    const std::lock_guard lock(disk_.mutex);
+    const MutexLock lock(disk_.mutex);
     std::vector<DueAlarm> due;
     for (const auto& [name, entry] : disk_.entries) {
       const std::optional<Time>& alarm = entry->content.alarm;
@@ -302,14 +302,14 @@ class MemoryStorage final : public Storage {
 
  private:
   std::shared_ptr<Entry> entry_of(const ObjectName& name) {
-    const std::lock_guard lock(disk_.mutex);
+    const MutexLock lock(disk_.mutex);
     std::shared_ptr<Entry>& entry = disk_.entries[name];
     if (!entry) entry = std::make_shared<Entry>();
     return entry;
   }
 
   std::uint64_t next_generation() {
-    const std::lock_guard lock(disk_.mutex);
+    const MutexLock lock(disk_.mutex);
     return ++disk_.generations;
   }
 

@@ -89,14 +89,14 @@ Result<std::vector<Catalog::Entry>> Catalog::entries(Statement& select) {
 }
 
 Result<std::int64_t> Catalog::next_epoch() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kYes));
   SW_CHECK_OK(connection_->execute("UPDATE folder SET epoch = epoch + 1"));
   return connection_->number("SELECT epoch FROM folder");
 }
 
 Result<std::optional<Catalog::Entry>> Catalog::find(const ObjectName& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(Statement select,
          connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
                               " WHERE class = ?1 AND id = ?2"));
@@ -108,7 +108,7 @@ Result<std::optional<Catalog::Entry>> Catalog::find(const ObjectName& name) {
 Result<std::vector<Catalog::Entry>> Catalog::list(std::string_view class_name,
                                                   std::string_view after_id,
                                                   std::size_t count_max) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(Statement select,
          connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object"
                               " WHERE class = ?1 AND id > ?2 AND state = 2 ORDER BY id LIMIT ?3"));
@@ -117,7 +117,7 @@ Result<std::vector<Catalog::Entry>> Catalog::list(std::string_view class_name,
 }
 
 Result<std::vector<Catalog::Entry>> Catalog::unconfirmed() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(
       Statement select,
       connection_->prepare("SELECT file, class, id, state = 2, alarm FROM object WHERE state < 2"));
@@ -125,7 +125,7 @@ Result<std::vector<Catalog::Entry>> Catalog::unconfirmed() {
 }
 
 Result<std::vector<Catalog::Entry>> Catalog::all() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(Statement select,
          connection_->prepare(
              "SELECT file, class, id, state = 2, alarm FROM object WHERE state = 2 ORDER BY file"));
@@ -134,7 +134,7 @@ Result<std::vector<Catalog::Entry>> Catalog::all() {
 
 Result<std::vector<Catalog::Entry>> Catalog::alarms_after(Time time, FileNumber file, Time until,
                                                           std::size_t count_max) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(Statement select,
          connection_->prepare(
              "SELECT file, class, id, state = 2, alarm FROM object"
@@ -147,7 +147,7 @@ Result<std::vector<Catalog::Entry>> Catalog::alarms_after(Time time, FileNumber 
 }
 
 Result<FileNumber> Catalog::reserve(const ObjectName& name) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
   SW_TRY(Statement insert,
          connection_->prepare(
@@ -160,7 +160,7 @@ Result<FileNumber> Catalog::reserve(const ObjectName& name) {
 }
 
 Result<void> Catalog::release(FileNumber file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
   SW_TRY(Statement remove,
          connection_->prepare("DELETE FROM object WHERE file = ?1 AND state = 0"));
@@ -168,7 +168,7 @@ Result<void> Catalog::release(FileNumber file) {
 }
 
 Result<void> Catalog::skip_to(FileNumber number) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
   SW_TRY(
       Statement update,
@@ -177,7 +177,7 @@ Result<void> Catalog::skip_to(FileNumber number) {
 }
 
 Result<void> Catalog::adopt(const Entry& entry) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
   SW_TRY(Statement insert, connection_->prepare("INSERT INTO object (file, class, id, state, alarm)"
                                                 " VALUES (?1, ?2, ?3, 2, ?4)"));
@@ -187,14 +187,14 @@ Result<void> Catalog::adopt(const Entry& entry) {
 }
 
 Result<void> Catalog::confirm(FileNumber file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
   SW_TRY(Statement update, connection_->prepare("UPDATE object SET state = 2 WHERE file = ?1"));
   return update.bind(1, file).run();
 }
 
 Result<void> Catalog::settle(FileNumber file, std::optional<Time> alarm) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kYes));
   SW_TRY(Statement update,
          connection_->prepare("UPDATE object SET state = 1, alarm = ?2 WHERE file = ?1"));
@@ -204,7 +204,7 @@ Result<void> Catalog::settle(FileNumber file, std::optional<Time> alarm) {
 }
 
 Result<void> Catalog::lower_alarm(FileNumber file, Time time) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   {
     SW_TRY(Statement select,
            connection_->prepare("SELECT 1 FROM object WHERE file = ?1 AND alarm <= ?2"));
@@ -221,7 +221,7 @@ Result<void> Catalog::lower_alarm(FileNumber file, Time time) {
 }
 
 Result<void> Catalog::set_alarm(FileNumber file, std::optional<Time> alarm) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
   SW_TRY(Statement update,
          connection_->prepare("UPDATE object SET alarm = ?2 WHERE file = ?1 AND alarm IS NOT ?2"));
@@ -231,7 +231,7 @@ Result<void> Catalog::set_alarm(FileNumber file, std::optional<Time> alarm) {
 }
 
 Result<void> Catalog::drop(FileNumber file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kYes));
   RollbackGuard guard(*connection_);
   SW_CHECK_OK(connection_->execute("BEGIN IMMEDIATE"));
@@ -246,7 +246,7 @@ Result<void> Catalog::drop(FileNumber file) {
 }
 
 Result<std::vector<FileNumber>> Catalog::garbage() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<FileNumber> files;
   SW_TRY(Statement select, connection_->prepare("SELECT file FROM garbage"));
   for (;;) {
@@ -257,7 +257,7 @@ Result<std::vector<FileNumber>> Catalog::garbage() {
 }
 
 Result<void> Catalog::collected(FileNumber file) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(make_durable(Durable::kNo));
   SW_TRY(Statement remove, connection_->prepare("DELETE FROM garbage WHERE file = ?1"));
   return remove.bind(1, file).run();

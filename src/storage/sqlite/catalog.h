@@ -18,12 +18,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "storage/sqlite/connection.h"
 #include "storage/storage.h"
 
@@ -82,12 +82,12 @@ class Catalog {
 
  private:
   explicit Catalog(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
-  Result<void> make_durable(Durable durable);
-  Result<std::vector<Entry>> entries(Statement& select);
+  Result<void> make_durable(Durable durable) SW_REQUIRES(mutex_);
+  static Result<std::vector<Entry>> entries(Statement& select);
 
-  std::mutex mutex_;  // guards all below
-  std::unique_ptr<Connection> connection_;
-  Durable durable_ = Durable::kYes;  // what the connection is set to
+  Mutex mutex_;
+  const std::unique_ptr<Connection> connection_ SW_PT_GUARDED_BY(mutex_);
+  Durable durable_ SW_GUARDED_BY(mutex_) = Durable::kYes;  // what the connection is set to
 };
 
 }  // namespace sw::storage

@@ -10,10 +10,11 @@
 #include <fstream>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <vector>
+
+#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::storage {
 namespace fs = std::filesystem;
@@ -44,14 +45,14 @@ struct FaultyDisk::State {
   sqlite3_vfs vfs = {};
   std::string name;
 
-  mutable std::mutex mutex;  // guards all below
-  Syncs syncs = Syncs::kReal;
-  std::uint64_t changes = 0;
-  std::uint64_t fail_from = std::numeric_limits<std::uint64_t>::max();
-  std::map<std::string, Unsafe> unsafe;
+  Mutex mutex;
+  Syncs syncs SW_GUARDED_BY(mutex) = Syncs::kReal;
+  std::uint64_t changes SW_GUARDED_BY(mutex) = 0;
+  std::uint64_t fail_from SW_GUARDED_BY(mutex) = std::numeric_limits<std::uint64_t>::max();
+  std::map<std::string, Unsafe> unsafe SW_GUARDED_BY(mutex);
 
   // Counts a change. False: it must not happen.
-  bool allow() { return ++changes < fail_from; }
+  bool allow() SW_REQUIRES(mutex) { return ++changes < fail_from; }
 };
 
 namespace {
@@ -76,7 +77,7 @@ std::int64_t size_of(File& file) {
   return size;
 }
 
-void remember(File& file, std::int64_t offset, std::size_t written) {
+void remember(File& file, std::int64_t offset, std::size_t written) SW_REQUIRES(file.disk->mutex) {
   Undo undo{size_of(file), offset, {}, written};
   const std::int64_t there =
       std::clamp<std::int64_t>(undo.size_before - offset, 0, static_cast<std::int64_t>(written));
@@ -100,7 +101,7 @@ int on_read(sqlite3_file* f, void* to, int count, sqlite3_int64 offset) noexcept
 
 int on_write(sqlite3_file* f, const void* from, int count, sqlite3_int64 offset) noexcept {
   File& file = self(f);
-  const std::lock_guard lock(file.disk->mutex);
+  const MutexLock lock(file.disk->mutex);
   if (!file.disk->allow()) return SQLITE_IOERR_WRITE;
   if (file.disk->syncs == FaultyDisk::Syncs::kReal)
     remember(file, offset, static_cast<std::size_t>(count));
@@ -109,7 +110,7 @@ int on_write(sqlite3_file* f, const void* from, int count, sqlite3_int64 offset)
 
 int on_truncate(sqlite3_file* f, sqlite3_int64 size) noexcept {
   File& file = self(f);
-  const std::lock_guard lock(file.disk->mutex);
+  const MutexLock lock(file.disk->mutex);
   if (!file.disk->allow()) return SQLITE_IOERR_TRUNCATE;
   const std::int64_t gone = size_of(file) - size;
   if (gone > 0 && file.disk->syncs == FaultyDisk::Syncs::kReal)
@@ -119,7 +120,7 @@ int on_truncate(sqlite3_file* f, sqlite3_int64 size) noexcept {
 
 int on_sync(sqlite3_file* f, int flags) noexcept {
   File& file = self(f);
-  const std::lock_guard lock(file.disk->mutex);
+  const MutexLock lock(file.disk->mutex);
   if (!file.disk->allow()) return SQLITE_IOERR_FSYNC;
   if (file.disk->syncs == FaultyDisk::Syncs::kSkipped) return SQLITE_OK;
   file.disk->unsafe[*file.path].changes.clear();
@@ -194,7 +195,7 @@ int on_open(sqlite3_vfs* vfs, const char* path, sqlite3_file* f, int flags,
   FaultyDisk::State& disk = disk_of(vfs);
   File& file = self(f);
   file.base.pMethods = nullptr;
-  const std::lock_guard lock(disk.mutex);
+  const MutexLock lock(disk.mutex);
   std::error_code error;
   const bool creates =
       path != nullptr && (flags & SQLITE_OPEN_CREATE) != 0 && !fs::exists(path, error);
@@ -211,7 +212,7 @@ int on_open(sqlite3_vfs* vfs, const char* path, sqlite3_file* f, int flags,
 
 int on_delete(sqlite3_vfs* vfs, const char* path, int sync_folder) noexcept {
   FaultyDisk::State& disk = disk_of(vfs);
-  const std::lock_guard lock(disk.mutex);
+  const MutexLock lock(disk.mutex);
   std::error_code error;
   if (fs::exists(path, error) && !disk.allow()) return SQLITE_IOERR_DELETE;
   disk.unsafe.erase(path);
@@ -301,27 +302,27 @@ FaultyDisk::~FaultyDisk() { sqlite3_vfs_unregister(&state_->vfs); }
 const std::string& FaultyDisk::name() const { return state_->name; }
 
 void FaultyDisk::set_syncs(Syncs syncs) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->syncs = syncs;
 }
 
 void FaultyDisk::fail_from(std::uint64_t n) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->fail_from = state_->changes + n;
 }
 
 bool FaultyDisk::failing() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->changes >= state_->fail_from;
 }
 
 std::uint64_t FaultyDisk::changes() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->changes;
 }
 
 void FaultyDisk::lose_power(Unsynced unsynced, std::mt19937& random) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   for (const auto& [path, unsafe] : state_->unsafe) {
     std::error_code error;
     if (!fs::exists(path, error)) continue;

@@ -5,7 +5,7 @@
 namespace sw::storage {
 
 std::unique_ptr<ObjectFile> IdleFiles::take(FileNumber number) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_number_.find(number);
   if (found == by_number_.end()) return nullptr;
   std::unique_ptr<ObjectFile> file = std::move(found->second->file);
@@ -17,7 +17,7 @@ std::unique_ptr<ObjectFile> IdleFiles::take(FileNumber number) {
 void IdleFiles::put_back(FileNumber number, std::unique_ptr<ObjectFile> file) {
   std::unique_ptr<ObjectFile> surplus;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     idle_.push_back({number, std::move(file)});
     by_number_[number] = std::prev(idle_.end());
     if (idle_.size() > open_max_) {

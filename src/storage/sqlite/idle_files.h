@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "storage/sqlite/catalog.h"
 #include "storage/sqlite/object_file.h"
 
@@ -32,9 +32,9 @@ class IdleFiles {
   };
 
   const std::size_t open_max_;
-  std::mutex mutex_;      // guards all below
-  std::list<Idle> idle_;  // used longest ago first
-  std::unordered_map<FileNumber, std::list<Idle>::iterator> by_number_;
+  Mutex mutex_;
+  std::list<Idle> idle_ SW_GUARDED_BY(mutex_);  // used longest ago first
+  std::unordered_map<FileNumber, std::list<Idle>::iterator> by_number_ SW_GUARDED_BY(mutex_);
 };
 
 }  // namespace sw::storage

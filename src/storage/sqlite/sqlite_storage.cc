@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "storage/sqlite/catalog.h"
 #include "storage/sqlite/data_folder.h"
 #include "storage/sqlite/idle_files.h"
@@ -23,8 +23,8 @@ namespace {
 struct Ownership {
   // Held through every transaction of the object and every change of its owner or its file: a
   // former owner's commit is over before the next owner reads, or does not happen.
-  std::mutex use;
-  std::uint64_t generation = 0;  // the owner's; guarded by `use`
+  Mutex use;
+  std::uint64_t generation SW_GUARDED_BY(use) = 0;  // the owner's
 };
 
 class SqliteStorage final : public Storage {
@@ -71,9 +71,9 @@ class SqliteStorage final : public Storage {
   std::unique_ptr<Catalog> catalog_;
   std::uint64_t epoch_ = 0;
   std::atomic<std::uint64_t> opens_{0};
-  std::mutex owners_mutex_;  // guards owners_
+  Mutex owners_mutex_;
   // Shared with the handles: one that outlives the next open has to notice it.
-  std::map<ObjectName, std::weak_ptr<Ownership>> owners_;
+  std::map<ObjectName, std::weak_ptr<Ownership>> owners_ SW_GUARDED_BY(owners_mutex_);
 };
 
 class SqliteObject final : public ObjectStorage {
@@ -93,26 +93,29 @@ class SqliteObject final : public ObjectStorage {
   Result<void> destroy() override;
 
  private:
-  Result<void> check_owner() const;
-  Result<void> locate();
+  Result<void> check_owner() const SW_REQUIRES(ownership_->use);
+  Result<void> locate() SW_REQUIRES(ownership_->use);
   Result<void> upgrade(ObjectFile& file, SqliteTransaction& transaction);
-  Result<void> upgrade_existing(ObjectFile& file);
+  Result<void> upgrade_existing(ObjectFile& file) SW_REQUIRES(ownership_->use);
   Result<void> read_from(ObjectFile& file, const std::function<Result<void>(Reader&)>& body);
   Result<void> read_nothing(const std::function<Result<void>(Reader&)>& body);
-  Result<void> change(ObjectFile& file, const std::function<Result<void>(Transaction&)>& body);
-  Result<void> create(const std::function<Result<void>(Transaction&)>& body);
+  Result<void> change(ObjectFile& file, const std::function<Result<void>(Transaction&)>& body)
+      SW_REQUIRES(ownership_->use);
+  Result<void> create(const std::function<Result<void>(Transaction&)>& body)
+      SW_REQUIRES(ownership_->use);
   Result<bool> fill(ObjectFile& file, FileNumber number,
                     const std::function<Result<void>(Transaction&)>& body);
-  void give_back(std::unique_ptr<ObjectFile> file, const Result<void>& outcome);
+  void give_back(std::unique_ptr<ObjectFile> file, const Result<void>& outcome)
+      SW_REQUIRES(ownership_->use);
 
   SqliteStorage& storage_;
   const ObjectName name_;
   const Schema schema_;
   const std::shared_ptr<Ownership> ownership_;  // shared with other handles to the same object
   const std::uint64_t generation_;
-  bool located_ = false;
-  FileNumber number_ = 0;  // 0: there is no such object yet
-  bool upgraded_ = false;
+  bool located_ SW_GUARDED_BY(ownership_->use) = false;
+  FileNumber number_ SW_GUARDED_BY(ownership_->use) = 0;  // 0: there is no such object yet
+  bool upgraded_ SW_GUARDED_BY(ownership_->use) = false;
 };
 
 std::function<Result<void>(Transaction&)> nothing() {
@@ -180,7 +183,7 @@ void SqliteObject::give_back(std::unique_ptr<ObjectFile> file, const Result<void
 }
 
 Result<void> SqliteObject::read(const std::function<Result<void>(Reader&)>& body) {
-  const std::lock_guard lock(ownership_->use);
+  const MutexLock lock(ownership_->use);
   SW_CHECK_OK(check_owner());
   SW_CHECK_OK(locate());
   if (number_ == 0) return read_nothing(body);
@@ -214,7 +217,7 @@ Result<void> SqliteObject::read_nothing(const std::function<Result<void>(Reader&
 }
 
 Result<void> SqliteObject::transact(const std::function<Result<void>(Transaction&)>& body) {
-  const std::lock_guard lock(ownership_->use);
+  const MutexLock lock(ownership_->use);
   SW_CHECK_OK(check_owner());
   SW_CHECK_OK(locate());
   if (number_ == 0) return create(body);
@@ -290,7 +293,7 @@ Result<bool> SqliteObject::fill(ObjectFile& file, FileNumber number,
 }
 
 Result<void> SqliteObject::destroy() {
-  const std::lock_guard lock(ownership_->use);
+  const MutexLock lock(ownership_->use);
   SW_CHECK_OK(check_owner());
   SW_CHECK_OK(locate());
   if (number_ == 0) return {};
@@ -415,13 +418,13 @@ Result<bool> SqliteStorage::settle(const Catalog::Entry& entry) {
 }
 
 std::shared_ptr<Ownership> SqliteStorage::ownership(const ObjectName& name) {
-  const std::lock_guard lock(owners_mutex_);
+  const MutexLock lock(owners_mutex_);
   std::weak_ptr<Ownership>& known = owners_[name];
   if (auto ownership = known.lock()) return ownership;
   // The last one to let go removes the entry, unless somebody has put a new one there by then.
   std::shared_ptr<Ownership> ownership(new Ownership, [this, name](Ownership* gone) {
     const std::unique_ptr<Ownership> deleter(gone);
-    const std::lock_guard owners_lock(owners_mutex_);
+    const MutexLock owners_lock(owners_mutex_);
     const auto found = owners_.find(name);
     if (found != owners_.end() && found->second.expired()) owners_.erase(found);
   });
@@ -456,7 +459,7 @@ Result<std::unique_ptr<ObjectStorage>> SqliteStorage::open(const ObjectName& nam
   std::shared_ptr<Ownership> owner = ownership(name);
   const std::uint64_t generation = next_generation();
   {
-    const std::lock_guard lock(owner->use);
+    const MutexLock lock(owner->use);
     owner->generation = std::max(owner->generation, generation);
   }
   return std::unique_ptr<ObjectStorage>(
@@ -483,7 +486,7 @@ Result<std::vector<ObjectInfo>> SqliteStorage::list(std::string_view class_name,
 Result<void> SqliteStorage::remove(const ObjectName& name) {
   SW_CHECK_OK(check_name(name));
   const std::shared_ptr<Ownership> owner = ownership(name);
-  const std::lock_guard lock(owner->use);
+  const MutexLock lock(owner->use);
   SW_TRY(const auto entry, catalog_->find(name));
   if (!entry)
     return Error{ErrorCode::kNotFound, fmt::format("there is no object {}", to_string(name)), 0};
@@ -494,7 +497,7 @@ Result<void> SqliteStorage::remove(const ObjectName& name) {
 // What the object's own file says, and the catalog from then on.
 Result<std::optional<Time>> SqliteStorage::true_alarm(const Catalog::Entry& entry) {
   const std::shared_ptr<Ownership> owner = ownership(entry.name);
-  const std::lock_guard lock(owner->use);
+  const MutexLock lock(owner->use);
   SW_TRY(const auto current, catalog_->find(entry.name));
   if (!current || current->file != entry.file || !current->confirmed) return std::optional<Time>();
   SW_TRY(auto file, open_file(entry.file));
