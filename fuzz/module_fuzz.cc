@@ -5,8 +5,8 @@
 // follows or its text.
 
 #include "fuzz/fuzz.h"
-#include "sandbox_workers/wasm/engine.h"
 #include "sandbox_workers/wasm/module.h"
+#include "sandbox_workers/wasm/runtime.h"
 
 namespace sw::fuzz {
 namespace {
@@ -16,9 +16,9 @@ using namespace wasm;
 // Compiling takes a thousand times as long as the surgery.
 constexpr std::size_t kCompileBytesMax = 300;
 
-Engine& engine() {
-  static const auto engine = Engine::create({}).value();
-  return *engine;
+Runtime& runtime() {
+  static const auto runtime = Runtime::create({}).value();
+  return *runtime;
 }
 
 constexpr const char* kParts[] = {
@@ -126,8 +126,8 @@ SW_FUZZ(module) {
     require(again->segments.empty() && again->wasm == prepared->wasm, "nothing is left to do");
   }
   // What Wasmtime cannot compile for a reason of its own cannot be compiled afterwards either.
-  if (module.size() > kCompileBytesMax || !Module::compile(engine(), module).ok()) return;
-  const auto compiled = Module::compile(engine(), prepared->wasm);
+  if (module.size() > kCompileBytesMax || !Module::compile(runtime(), module).ok()) return;
+  const auto compiled = Module::compile(runtime(), prepared->wasm);
   require(compiled.ok(), "what comes out can be compiled",
           compiled.ok() ? "" : compiled.error().message);
 }

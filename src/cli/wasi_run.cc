@@ -22,10 +22,10 @@
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/unique_fd.h"
 #include "sandbox_workers/wasi/wasi.h"
-#include "sandbox_workers/wasm/engine.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 #include "sandbox_workers/wasm/instance.h"
 #include "sandbox_workers/wasm/module.h"
+#include "sandbox_workers/wasm/runtime.h"
 #include "wasi/host_folder.h"
 
 namespace sw {
@@ -145,7 +145,7 @@ wasi::RunOptions run_options(const Arguments& arguments, const Folders& folders)
   return run;
 }
 
-Result<void> call_start(wasm::Engine& engine, const Bytes& wasm, Host& host) {
+Result<void> call_start(wasm::Runtime& engine, const Bytes& wasm, Host& host) {
   SW_TRY(const wasm::Module module, wasm::Module::compile(engine, wasm));
   wasm::Linker linker(engine);
   SW_CHECK_OK(wasi::add_to_linker(linker, [](wasm::HostState& state) -> wasi::Wasi& {
@@ -174,7 +174,7 @@ Result<int> run(const Arguments& arguments) {
   options.output = &output;
   options.input = &input;
   SW_CHECK_OK(host->wasi.start_run(std::move(options)));
-  SW_TRY(const auto engine, wasm::Engine::create({}));
+  SW_TRY(const auto engine, wasm::Runtime::create({}));
   Result<void> ended;
   SW_CHECK_OK(wasm::run_on_guest_thread(engine->options(),
                                         [&] { ended = call_start(*engine, wasm, *host); }));

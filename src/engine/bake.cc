@@ -29,8 +29,8 @@ constexpr std::uint64_t kBakeMemoryBytesMax = std::uint64_t{2} << 30;
 
 /// Code with checks, and its images, are kept apart: making one variant's does not push the other's
 /// out.
-std::string_view variant(const wasm::Engine& engine) {
-  return engine.options().stop_means == wasm::StopMeans::kEpoch ? "epoch-" : "";
+std::string_view variant(const wasm::Runtime& runtime) {
+  return runtime.options().stop_means == wasm::StopMeans::kEpoch ? "epoch-" : "";
 }
 
 std::string short_name(std::string_view kind, std::string_view language, Sha256& hash) {
@@ -129,7 +129,7 @@ Result<void> boot_image_on_guest_thread(const Environment& environment, const La
 
 }  // namespace
 
-Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest& manifest) {
+Result<ArtifactNames> artifact_names(const wasm::Runtime& runtime, const Manifest& manifest) {
   Sha256 package;
   std::string module_digest;
   for (const PackageFile& file : manifest.package.files) {
@@ -144,7 +144,7 @@ Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest&
   }
   const std::string library_digest = manifest.libraries.empty() ? std::string() : libraries.hex();
   if (!library_digest.empty()) package.field(library_digest);
-  const std::string fingerprint = engine.fingerprint();
+  const std::string fingerprint = runtime.fingerprint();
   Sha256 code;
   code.field(kRecipe).field(module_digest).field(fingerprint);
   Sha256 image;
@@ -154,8 +154,8 @@ Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest&
   for (const std::string& name : manifest.imports) image.field(name);
   return ArtifactNames{
       .package = short_name("package", manifest.language, package),
-      .code = short_name(fmt::format("{}code", variant(engine)), manifest.language, code),
-      .image = short_name(fmt::format("{}image", variant(engine)), manifest.language, image)};
+      .code = short_name(fmt::format("{}code", variant(runtime)), manifest.language, code),
+      .image = short_name(fmt::format("{}image", variant(runtime)), manifest.language, image)};
 }
 
 Result<Baked> bake(const Environment& environment, const Language& language,

@@ -23,7 +23,7 @@ struct ArtifactNames {
   std::string code;
   std::string image;
 };
-Result<ArtifactNames> artifact_names(const wasm::Engine& engine, const Manifest& manifest);
+Result<ArtifactNames> artifact_names(const wasm::Runtime& runtime, const Manifest& manifest);
 
 inline constexpr char kCodeFile[] = "code.cwasm";
 inline constexpr char kImageFile[] = "memory.image";

@@ -8,10 +8,10 @@
 #include <memory>
 
 #include "sandbox_workers/engine/engine.h"
-#include "sandbox_workers/wasm/engine.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 #include "sandbox_workers/wasm/linker.h"
 #include "sandbox_workers/wasm/module.h"
+#include "sandbox_workers/wasm/runtime.h"
 
 namespace sw::engine {
 namespace {
@@ -25,7 +25,7 @@ constexpr char kModule[] = R"((module
   (func (export "answer") (result i32) (i32.const 42))))";
 
 struct BudgetTest : ::testing::Test {
-  std::unique_ptr<wasm::Engine> engine = wasm::Engine::create({}).value();
+  std::unique_ptr<wasm::Runtime> engine = wasm::Runtime::create({}).value();
   Watchdog watchdog;
   wasm::HostState host;
 

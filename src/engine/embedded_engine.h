@@ -20,15 +20,15 @@
 #include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasi/clocks.h"
 #include "sandbox_workers/wasi/streams.h"
-#include "sandbox_workers/wasm/engine.h"
 #include "sandbox_workers/wasm/image.h"
 #include "sandbox_workers/wasm/instance.h"
+#include "sandbox_workers/wasm/runtime.h"
 
 namespace sw::engine {
 
 /// What engines share. All of it outlives them.
 struct Environment {
-  wasm::Engine& wasm;
+  wasm::Runtime& wasm;
   const ArtifactCache& cache;
   Watchdog& watchdog;
   const wasi::Clocks& clocks;

@@ -259,7 +259,7 @@ class ToyGuest final : public Guest {
 };
 
 struct SessionTest : ::testing::Test {
-  std::unique_ptr<wasm::Engine> engine = wasm::Engine::create({}).value();
+  std::unique_ptr<wasm::Runtime> engine = wasm::Runtime::create({}).value();
   Watchdog watchdog;
   wasi::SystemClocks clocks;
   std::shared_ptr<wasm::InstancePre> pre;

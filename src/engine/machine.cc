@@ -11,7 +11,7 @@
 namespace sw::engine {
 
 struct Machine::Parts {
-  std::unique_ptr<wasm::Engine> wasm;
+  std::unique_ptr<wasm::Runtime> wasm;
   ArtifactCache cache;
   wasi::SystemClocks clocks;
   Watchdog watchdog;
@@ -30,7 +30,7 @@ Result<std::unique_ptr<Machine>> Machine::create(const MachineOptions& options) 
         fmt::format("{} ($SANDBOX_WORKERS_CACHE can name another folder)", cache.error().message),
         0};
   }
-  SW_TRY(auto wasm, wasm::Engine::create({.stop_means = options.stop_means}));
+  SW_TRY(auto wasm, wasm::Runtime::create({.stop_means = options.stop_means}));
   return std::unique_ptr<Machine>(new Machine(std::unique_ptr<Parts>(new Parts{
       .wasm = std::move(wasm), .cache = *std::move(cache), .clocks = {}, .watchdog = {}})));
 }
@@ -43,7 +43,7 @@ Result<std::shared_ptr<Engine>> Machine::load(std::unique_ptr<Language> language
 
 const wasi::Clocks& Machine::clocks() const { return parts_->clocks; }
 Watchdog& Machine::watchdog() { return parts_->watchdog; }
-wasm::Engine& Machine::wasm() { return *parts_->wasm; }
+wasm::Runtime& Machine::wasm() { return *parts_->wasm; }
 
 Environment Machine::environment() {
   return {*parts_->wasm, parts_->cache, parts_->watchdog, parts_->clocks};

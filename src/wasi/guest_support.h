@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "sandbox_workers/wasi/wasi.h"
-#include "sandbox_workers/wasm/engine.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 #include "sandbox_workers/wasm/instance.h"
 #include "sandbox_workers/wasm/linker.h"
 #include "sandbox_workers/wasm/module.h"
+#include "sandbox_workers/wasm/runtime.h"
 #include "wasi/test_support.h"
 
 namespace sw::wasi {
@@ -238,8 +238,8 @@ class GuestTest : public ::testing::Test {
     return bytes.ok() ? std::string(as_text(bytes->bytes)) : std::string(errno_name(bytes.error()));
   }
 
-  static wasm::Engine& engine() {
-    static const auto engine = wasm::Engine::create({.stack_bytes_max = 1 << 20}).value();
+  static wasm::Runtime& engine() {
+    static const auto engine = wasm::Runtime::create({.stack_bytes_max = 1 << 20}).value();
     return *engine;
   }
   static wasm::InstancePre& pre() {

@@ -32,7 +32,7 @@ std::size_t stack_bytes_left() {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - stack_floor();
 }
 
-Result<void> run_on_guest_thread(const EngineOptions& options, const std::function<void()>& body) {
+Result<void> run_on_guest_thread(const RuntimeOptions& options, const std::function<void()>& body) {
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
   int failed =

@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "sandbox_workers/wasm/guest_thread.h"
-#include "wasm/engine_state.h"
 #include "wasm/instance_state.h"
 #include "wasm/linker_state.h"
+#include "wasm/runtime_state.h"
 #include "wasm/stop_signal.h"
 
 namespace sw::wasm {
@@ -75,7 +75,7 @@ Signature signature_of(const wasm_functype_t* type, bool& supported) {
 InstancePre::InstancePre(std::shared_ptr<State> state) : state_(std::move(state)) {}
 InstancePre::~InstancePre() = default;
 
-Result<std::shared_ptr<InstancePre>> InstancePre::create(Engine& engine, const Linker& linker,
+Result<std::shared_ptr<InstancePre>> InstancePre::create(Runtime& runtime, const Linker& linker,
                                                          const Module& module,
                                                          const StateFacts& facts,
                                                          std::shared_ptr<const Image> image) {
@@ -85,15 +85,15 @@ Result<std::shared_ptr<InstancePre>> InstancePre::create(Engine& engine, const L
                     ErrorCode::kInvalidArgument));
   auto slots = std::make_shared<SlotPool>(image);
   auto state = std::make_shared<State>(
-      State{.engine = engine.state().engine.get(),
+      State{.engine = runtime.state().engine.get(),
             .pre = InstancePrePtr(pre),
             .module = module,
             .facts = facts,
             .image = std::move(image),
             .slots = std::move(slots),
             .memory_bytes_min = declared_memory_bytes(module.state().module.get()),
-            .stack_bytes_max = engine.options().stack_bytes_max,
-            .stop_means = engine.options().stop_means});
+            .stack_bytes_max = runtime.options().stack_bytes_max,
+            .stop_means = runtime.options().stop_means});
   return std::shared_ptr<InstancePre>(new InstancePre(std::move(state)));
 }
 

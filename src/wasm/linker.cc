@@ -7,8 +7,8 @@
 #include <exception>
 
 #include "sandbox_workers/wasm/instance.h"
-#include "wasm/engine_state.h"
 #include "wasm/linker_state.h"
+#include "wasm/runtime_state.h"
 
 namespace sw::wasm {
 
@@ -64,8 +64,8 @@ TypePtr to_wasm(const Signature& signature) {
   return TypePtr(wasm_functype_new(&params, &results));
 }
 
-Linker::Linker(Engine& engine) : state_(std::make_unique<State>()) {
-  state_->linker.reset(wasmtime_linker_new(engine.state().engine.get()));
+Linker::Linker(Runtime& runtime) : state_(std::make_unique<State>()) {
+  state_->linker.reset(wasmtime_linker_new(runtime.state().engine.get()));
 }
 Linker::~Linker() = default;
 Linker::Linker(Linker&&) noexcept = default;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <sw_prepare.h>
 
-#include "wasm/engine_state.h"
+#include "wasm/runtime_state.h"
 
 namespace sw::wasm {
 
@@ -66,19 +66,19 @@ Result<Bytes> wat_to_wasm(std::string_view text) {
   return result;
 }
 
-Result<Module> Module::compile(Engine& engine, BytesView wasm) {
+Result<Module> Module::compile(Runtime& runtime, BytesView wasm) {
   wasmtime_module_t* module = nullptr;
   SW_CHECK_OK(check(
-      wasmtime_module_new(engine.state().engine.get(),
+      wasmtime_module_new(runtime.state().engine.get(),
                           reinterpret_cast<const std::uint8_t*>(wasm.data()), wasm.size(), &module),
       ErrorCode::kInvalidArgument));
   return Module(std::make_shared<State>(State{ModulePtr(module)}));
 }
 
-Result<Module> Module::load(Engine& engine, const std::filesystem::path& path) {
+Result<Module> Module::load(Runtime& runtime, const std::filesystem::path& path) {
   wasmtime_module_t* module = nullptr;
   SW_CHECK_OK(
-      check(wasmtime_module_deserialize_file(engine.state().engine.get(), path.c_str(), &module),
+      check(wasmtime_module_deserialize_file(runtime.state().engine.get(), path.c_str(), &module),
             ErrorCode::kCorrupt));
   return Module(std::make_shared<State>(State{ModulePtr(module)}));
 }

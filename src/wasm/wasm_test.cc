@@ -20,12 +20,12 @@
 
 #include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/wasm/dirty_pages.h"
-#include "sandbox_workers/wasm/engine.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 #include "sandbox_workers/wasm/image.h"
 #include "sandbox_workers/wasm/instance.h"
 #include "sandbox_workers/wasm/linker.h"
 #include "sandbox_workers/wasm/module.h"
+#include "sandbox_workers/wasm/runtime.h"
 
 namespace sw::wasm {
 namespace {
@@ -36,17 +36,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Engine& shared_engine() {
-  static const auto engine = Engine::create({}).value();
-  return *engine;
+Runtime& shared_engine() {
+  static const auto runtime = Runtime::create({}).value();
+  return *runtime;
 }
 
-Engine& engine_with_checks() {
-  static const auto engine = Engine::create({.stop_means = StopMeans::kEpoch}).value();
-  return *engine;
+Runtime& engine_with_checks() {
+  static const auto runtime = Runtime::create({.stop_means = StopMeans::kEpoch}).value();
+  return *runtime;
 }
 
-Engine& engine_of(StopMeans means) {
+Runtime& runtime_of(StopMeans means) {
   return means == StopMeans::kEpoch ? engine_with_checks() : shared_engine();
 }
 
@@ -79,11 +79,11 @@ std::shared_ptr<const Image> image_of(BytesView memory) {
 std::unique_ptr<Guest> make_guest(std::string_view wat, const Setup& setup = {}) {
   auto guest = std::make_unique<Guest>();
   const PreparedModule prepared = prepare_module(wat_to_wasm(wat).value()).value();
-  Engine& engine = engine_of(setup.stop_means);
-  const Module module = Module::compile(engine, prepared.wasm).value();
-  Linker linker(engine);
+  Runtime& runtime = runtime_of(setup.stop_means);
+  const Module module = Module::compile(runtime, prepared.wasm).value();
+  Linker linker(runtime);
   setup.define(linker);
-  guest->pre = InstancePre::create(engine, linker, module, prepared.facts, nullptr).value();
+  guest->pre = InstancePre::create(runtime, linker, module, prepared.facts, nullptr).value();
   const InstanceLimits limits{.memory_bytes_max = setup.memory_bytes_max};
   guest->instance = guest->pre->instantiate(guest->host, limits).value();
   for (const DataSegment& segment : prepared.segments) {
@@ -93,7 +93,7 @@ std::unique_ptr<Guest> make_guest(std::string_view wat, const Setup& setup = {})
   if (setup.with_image) {
     const auto image = image_of(guest->instance->memory().bytes());
     guest->instance.reset();
-    guest->pre = InstancePre::create(engine, linker, module, prepared.facts, image).value();
+    guest->pre = InstancePre::create(runtime, linker, module, prepared.facts, image).value();
     guest->instance = guest->pre->instantiate(guest->host, limits).value();
   }
   return guest;
@@ -802,20 +802,20 @@ TEST(DirtyPages, MoreRangesThanOneRequestHolds) {
   ::munmap(base, content.size());
 }
 
-TEST(Engine, FingerprintIsStableAndDependsOnOptions) {
+TEST(Runtime, FingerprintIsStableAndDependsOnOptions) {
   EXPECT_EQ(shared_engine().fingerprint(), shared_engine().fingerprint());
-  const auto other = Engine::create({.stack_bytes_max = std::size_t{64} << 20}).value();
+  const auto other = Runtime::create({.stack_bytes_max = std::size_t{64} << 20}).value();
   EXPECT_NE(shared_engine().fingerprint(), other->fingerprint());
   EXPECT_NE(shared_engine().fingerprint(), engine_with_checks().fingerprint());
 }
 
 // Wasmtime notes in what it compiles whether there are checks, and refuses to run code under
 // another setting.
-TEST(Engine, CodeHasChecksForEpochsOnlyIfItWasAskedFor) {
+TEST(Runtime, CodeHasChecksForEpochsOnlyIfItWasAskedFor) {
   const auto prepared = prepare_module(wat_to_wasm(kCounter).value()).value();
   const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-module-").value();
-  const auto written = [&](Engine& engine, const char* name) {
-    const Bytes code = Module::compile(engine, prepared.wasm).value().serialize().value();
+  const auto written = [&](Runtime& runtime, const char* name) {
+    const Bytes code = Module::compile(runtime, prepared.wasm).value().serialize().value();
     EXPECT_TRUE(write_file_atomically(folder.path() / name, code).ok());
     return folder.path() / name;
   };

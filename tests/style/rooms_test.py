@@ -84,7 +84,7 @@ class Rooms(unittest.TestCase):
 
     def test_notices_each_kind_of_breach(self):
         breaches = {
-            "base/a.h": '#include "wasm/engine.h"',
+            "base/a.h": '#include "wasm/runtime.h"',
             "wasi/a.cc": "#include <wasmtime.h>",
             "cli/a.cc": '#  include "wasmtime/store.h"',
             "engine/python/a.cc": '#include "engine/javascript/driver.h"',

@@ -16,7 +16,7 @@
 #include "sandbox_workers/engine/progress.h"
 #include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasi/clocks.h"
-#include "sandbox_workers/wasm/engine.h"
+#include "sandbox_workers/wasm/runtime.h"
 
 namespace sw::engine {
 
@@ -48,7 +48,7 @@ class Machine {
 
   const wasi::Clocks& clocks() const;
   Watchdog& watchdog();
-  wasm::Engine& wasm();
+  wasm::Runtime& wasm();
 
   Environment environment();
 

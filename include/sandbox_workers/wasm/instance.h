@@ -54,7 +54,7 @@ class InstancePre {
  public:
   /// Errors: kInvalidArgument naming an import that the linker lacks.
   /// `image` null: instances start from the module's own data. `facts` come from prepare_module.
-  static Result<std::shared_ptr<InstancePre>> create(Engine& engine, const Linker& linker,
+  static Result<std::shared_ptr<InstancePre>> create(Runtime& runtime, const Linker& linker,
                                                      const Module& module, const StateFacts& facts,
                                                      std::shared_ptr<const Image> image);
   ~InstancePre();
@@ -134,7 +134,7 @@ class Instance {
   Result<std::int32_t> global_i32(std::string_view name);
 
   /// Ends the run in progress from another thread: the guest traps, by what
-  /// EngineOptions::stop_means says, and the call returns kGuestStopped. A host function in
+  /// RuntimeOptions::stop_means says, and the call returns kGuestStopped. A host function in
   /// progress goes on to its end; call `stop` again until the run is over (it costs one system
   /// call, or an addition). Does nothing when no call is in progress. The instance must then be
   /// thrown away.

@@ -26,7 +26,7 @@
 
 namespace sw::wasm {
 
-class Engine;
+class Runtime;
 class Instance;
 class Module;
 
@@ -144,7 +144,7 @@ Result<void> invoke_host(F& function, Caller& caller, RawValue* values, std::ind
 /// Threads: not thread-safe while defining; after that it is only read.
 class Linker {
  public:
-  explicit Linker(Engine& engine);
+  explicit Linker(Runtime& runtime);
   ~Linker();
   Linker(Linker&&) noexcept;
   Linker& operator=(Linker&&) noexcept;

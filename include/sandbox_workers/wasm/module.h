@@ -10,7 +10,7 @@
 
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/wasm/engine.h"
+#include "sandbox_workers/wasm/runtime.h"
 
 namespace sw::wasm {
 
@@ -62,10 +62,10 @@ struct ImportName {  // what a module wants from its host
 /// Compiled code. Immutable and thread-safe; cheap to copy (shared).
 class Module {
  public:
-  static Result<Module> compile(Engine& engine, BytesView wasm);
+  static Result<Module> compile(Runtime& runtime, BytesView wasm);
   /// Maps code that `serialize` wrote. Trust: the file is native code; the caller has checked its
   /// digest.
-  static Result<Module> load(Engine& engine, const std::filesystem::path& path);
+  static Result<Module> load(Runtime& runtime, const std::filesystem::path& path);
   Result<Bytes> serialize() const;
 
   std::vector<ImportName> imports() const;

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/wasm/engine.h"
+#include "sandbox_workers/wasm/runtime.h"
 
 #include <fmt/format.h>
 
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/sha256.h"
-#include "wasm/engine_state.h"
+#include "wasm/runtime_state.h"
 #include "wasm/slot.h"
 #include "wasm/stop_signal.h"
 
@@ -37,12 +37,12 @@ std::string cpu_features() {
 
 }  // namespace
 
-Engine::Engine(const EngineOptions& options)
+Runtime::Runtime(const RuntimeOptions& options)
     : options_(options), state_(std::make_unique<State>()) {}
-Engine::~Engine() = default;
+Runtime::~Runtime() = default;
 
-Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
-  // Whatever this engine's means are: Wasmtime's handler comes with the first engine, and must find
+Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
+  // Whatever this runtime uses: Wasmtime's handler comes with the first engine, and must find
   // ours.
   install_stop_signal_handler();
   wasm_config_t* config = wasm_config_new();
@@ -60,14 +60,14 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
   wasmtime_config_epoch_interruption_set(config, options.stop_means == StopMeans::kEpoch);
   wasmtime_config_host_memory_creator_set(config,
                                           const_cast<wasmtime_memory_creator_t*>(&kMemoryCreator));
-  std::unique_ptr<Engine> engine(new Engine(options));
-  engine->state_->engine.reset(wasm_engine_new_with_config(config));
-  if (!engine->state_->engine)
+  std::unique_ptr<Runtime> runtime(new Runtime(options));
+  runtime->state_->engine.reset(wasm_engine_new_with_config(config));
+  if (!runtime->state_->engine)
     return Error{ErrorCode::kUnavailable, "Wasmtime refused its configuration", 0};
-  return engine;
+  return runtime;
 }
 
-std::string Engine::fingerprint() const {
+std::string Runtime::fingerprint() const {
   Sha256 hash;
   hash.field("wasmtime " WASMTIME_VERSION)
       .field(fmt::format("exceptions gc speed reservation={} guard={} stack={}", kReservationBytes,

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "sandbox_workers/wasm/engine.h"
 #include "sandbox_workers/wasm/module.h"
+#include "sandbox_workers/wasm/runtime.h"
 #include "wasm/capi.h"
 
 namespace sw::wasm {
 
-struct Engine::State {
+struct Runtime::State {
   EnginePtr engine;
 };
 

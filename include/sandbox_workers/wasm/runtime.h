@@ -24,7 +24,7 @@ enum class StopMeans : std::uint8_t {
 
 /// Guest code carries no checks that measure it, and by default none that stop it: deadlines are
 /// watched from outside.
-struct EngineOptions {
+struct RuntimeOptions {
   /// Bytes of native stack a guest may use before it traps with kGuestStackOverflow. The calling
   /// thread's own stack must be larger by kHostStackReserve; Instance::call refuses otherwise. 128
   /// MiB lets CPython free a list nested 200,000 deep.
@@ -37,16 +37,16 @@ inline constexpr std::size_t kHostStackReserve = std::size_t{8} << 20;
 
 /// Wasmtime's compiler and runtime with one set of options. Shared by all threads; make one per
 /// process and set of options.
-class Engine {
+class Runtime {
  public:
-  static Result<std::unique_ptr<Engine>> create(const EngineOptions& options);
-  ~Engine();
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
+  static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
 
-  const EngineOptions& options() const { return options_; }
+  const RuntimeOptions& options() const { return options_; }
 
-  /// Names everything that native code made by this engine depends on: Wasmtime's version, the
+  /// Names everything that native code made by this runtime depends on: Wasmtime's version, the
   /// compile settings, the CPU's features. Code compiled under one fingerprint runs under the same
   /// one only.
   std::string fingerprint() const;
@@ -55,8 +55,8 @@ class Engine {
   State& state() { return *state_; }
 
  private:
-  explicit Engine(const EngineOptions& options);
-  EngineOptions options_;
+  explicit Runtime(const RuntimeOptions& options);
+  RuntimeOptions options_;
   std::unique_ptr<State> state_;
 };
 
