@@ -117,7 +117,7 @@ Result<void> JavaScriptGuest::leave_room() {
 // hostile users in mind. Only the driver and the host call into it, with plain values, and get
 // plain values back: nothing of it can be reached from the user's code, and nothing the user
 // changes is seen in it.
-Result<void> JavaScriptGuest::load_realm(BakeFacts& facts, Value host) {
+Result<void> JavaScriptGuest::load_realm(BakeFacts& facts, JsValue host) {
   const Anchors anchors = js_.anchors();
   SW_TRY(const std::uint32_t realm, instance().call(js_.exports().new_context, anchors.runtime));
   if (realm == 0) return Error{ErrorCode::kInternal, "QuickJS has no memory for a second realm", 0};
@@ -129,14 +129,14 @@ Result<void> JavaScriptGuest::load_realm(BakeFacts& facts, Value host) {
   }
   SW_TRY(const std::uint64_t global, instance().call(js_.exports().global_object, realm));
   {
-    const Owned realm_global(js_, Value{global});
+    const Owned realm_global(js_, JsValue{global});
     for (std::size_t i = kRealmEntry; i < kEntryCount; ++i) {
       SW_TRY(entries_[i], js_.get(realm_global.get(), kEntryNames[i]));
-      if (!entries_[i].is(Value::kObject)) return thrown(kEntryNames[i]);
+      if (!entries_[i].is(JsValue::kObject)) return thrown(kEntryNames[i]);
       facts[entry_fact(i)] = entries_[i].bits;
     }
     for (const std::string_view name : {"stripTypes", "intl"}) {
-      SW_TRY(const Value value, js_.get(realm_global.get(), name));
+      SW_TRY(const JsValue value, js_.get(realm_global.get(), name));
       SW_CHECK_OK(js_.set(host, name, value));
     }
   }
@@ -146,8 +146,8 @@ Result<void> JavaScriptGuest::load_realm(BakeFacts& facts, Value host) {
 }
 
 Result<void> JavaScriptGuest::evaluate_in_realm(const DriverFile& file) {
-  SW_TRY(const Value promise, js_.evaluate(file.content, kDriverFile, kModuleFlag));
-  if (promise == Value::exception()) return driver_failed(file.name);
+  SW_TRY(const JsValue promise, js_.evaluate(file.content, kDriverFile, kModuleFlag));
+  if (promise == JsValue::exception()) return driver_failed(file.name);
   for (;;) {
     SW_TRY(const bool pending, js_.is_job_pending());
     if (!pending) break;
@@ -156,7 +156,7 @@ Result<void> JavaScriptGuest::evaluate_in_realm(const DriverFile& file) {
   }
   SW_TRY(const auto state, js_.promise_state(promise));
   if (state != QuickJs::PromiseState::kFulfilled) {
-    SW_TRY(const Value reason, js_.promise_result(promise));
+    SW_TRY(const JsValue reason, js_.promise_result(promise));
     SW_CHECK_OK(js_.throw_value(reason));
     return driver_failed(file.name);
   }
@@ -167,15 +167,15 @@ Result<std::optional<std::string>> JavaScriptGuest::tune_module(std::string_view
                                                                 std::string_view source) {
   SW_TRY(const std::uint64_t global,
          instance().call(js_.exports().global_object, js_.anchors().context));
-  const Owned realm(js_, Value{global});
-  SW_TRY(const Value function, js_.get(realm.get(), "tuneModule"));
+  const Owned realm(js_, JsValue{global});
+  SW_TRY(const JsValue function, js_.get(realm.get(), "tuneModule"));
   const Owned tune(js_, function);
-  SW_TRY(const Value path_text, js_.new_string(path));
+  SW_TRY(const JsValue path_text, js_.new_string(path));
   const Owned owned_path(js_, path_text);
-  SW_TRY(const Value source_text, js_.new_string(source));
+  SW_TRY(const JsValue source_text, js_.new_string(source));
   const Owned owned_source(js_, source_text);
-  SW_TRY(const Value tuned, js_.call(function, std::array{path_text, source_text}));
-  if (tuned == Value::exception()) return std::optional<std::string>();
+  SW_TRY(const JsValue tuned, js_.call(function, std::array{path_text, source_text}));
+  if (tuned == JsValue::exception()) return std::optional<std::string>();
   const Owned owned(js_, tuned);
   SW_TRY(std::string text, js_.to_text(tuned));
   return std::optional(std::move(text));
@@ -187,20 +187,20 @@ Result<void> JavaScriptGuest::load_driver(BakeFacts& facts) {
     if (!name.starts_with(kRealmFolder)) source.append(content).append("\n");
   }
   source += "})";
-  SW_TRY(const Value function, js_.evaluate_without_source(source, kDriverFile));
-  if (function == Value::exception()) return driver_failed("the driver");
-  SW_TRY(const Value host, make_host_object(js_));
-  SW_TRY(const Value version, js_.new_string(manifest_.version));
+  SW_TRY(const JsValue function, js_.evaluate_without_source(source, kDriverFile));
+  if (function == JsValue::exception()) return driver_failed("the driver");
+  SW_TRY(const JsValue host, make_host_object(js_));
+  SW_TRY(const JsValue version, js_.new_string(manifest_.version));
   SW_CHECK_OK(js_.set(host, "engineVersion", version));
-  SW_TRY(const Value driver, js_.call(function, std::array{host}));
-  if (driver == Value::exception()) return driver_failed("the driver");
+  SW_TRY(const JsValue driver, js_.call(function, std::array{host}));
+  if (driver == JsValue::exception()) return driver_failed("the driver");
   for (std::size_t i = 0; i < kRealmEntry; ++i) {
     SW_TRY(entries_[i], js_.get(driver, kEntryNames[i]));
-    if (!entries_[i].is(Value::kObject)) return thrown(kEntryNames[i]);
+    if (!entries_[i].is(JsValue::kObject)) return thrown(kEntryNames[i]);
     facts[entry_fact(i)] = entries_[i].bits;
   }
   SW_CHECK_OK(load_realm(facts, host));
-  SW_TRY(const Value names, js_.get(driver, "builtinNames"));
+  SW_TRY(const JsValue names, js_.get(driver, "builtinNames"));
   SW_TRY(const std::string list, js_.to_text(names));
   return import_builtin_modules(list);
 }
@@ -225,8 +225,8 @@ Result<void> JavaScriptGuest::import_builtin_modules(std::string_view names) {
     source += fmt::format("import 'node:{}';", names.substr(0, end));
     names.remove_prefix(std::min(end + 1, names.size()));
   }
-  SW_TRY(const Value promise, js_.evaluate(source, kDriverFile, kModuleFlag));
-  if (promise == Value::exception()) return driver_failed("importing the built-in modules");
+  SW_TRY(const JsValue promise, js_.evaluate(source, kDriverFile, kModuleFlag));
+  if (promise == JsValue::exception()) return driver_failed("importing the built-in modules");
   for (;;) {
     SW_TRY(const bool pending, js_.is_job_pending());
     if (!pending) break;
@@ -260,7 +260,7 @@ Result<void> JavaScriptGuest::bind(const BakeFacts& facts) {
   SW_TRY(internals_, Internals::from_facts(facts));
   for (std::size_t i = 0; i < kEntryCount; ++i) {
     SW_TRY(const auto bits, fact<std::uint64_t>(facts, entry_fact(i)));
-    entries_[i] = Value{bits};
+    entries_[i] = JsValue{bits};
   }
   return {};
 }

@@ -21,7 +21,7 @@ constexpr std::uint32_t kDefineAll =
 
 }  // namespace
 
-Result<Declarations::Property> Declarations::own_property(QuickJs& js, Value object,
+Result<Declarations::Property> Declarations::own_property(QuickJs& js, JsValue object,
                                                           std::uint32_t atom) {
   // Flags, then value, getter and setter, each a value.
   const std::uint32_t descriptor = js.anchors().scratch;
@@ -32,23 +32,23 @@ Result<Declarations::Property> Declarations::own_property(QuickJs& js, Value obj
   if (exists <= 0) return property;
   property.exists = true;
   property.flags = word<std::uint32_t>(js, descriptor);
-  property.value = Owned(js, Value{word<std::uint64_t>(js, descriptor + 8)});
-  const Value getter{word<std::uint64_t>(js, descriptor + 16)};
-  const Value setter{word<std::uint64_t>(js, descriptor + 24)};
+  property.value = Owned(js, JsValue{word<std::uint64_t>(js, descriptor + 8)});
+  const JsValue getter{word<std::uint64_t>(js, descriptor + 16)};
+  const JsValue setter{word<std::uint64_t>(js, descriptor + 24)};
   SW_CHECK_OK(js.free(getter));
   SW_CHECK_OK(js.free(setter));
   return property;
 }
 
-Result<void> Declarations::prepare(QuickJs& js, const Internals& internals, Value code) {
-  const Value variables = internals.global_variables_;
+Result<void> Declarations::prepare(QuickJs& js, const Internals& internals, JsValue code) {
+  const JsValue variables = internals.global_variables_;
   auto at = word<std::uint32_t>(js, code.payload() + internals.code_offset_);
   if (word<std::uint8_t>(js, at) != internals.declare_opcode_) return {};
-  SW_TRY(const Value kept, js.duplicate(code));
+  SW_TRY(const JsValue kept, js.duplicate(code));
   code_ = Owned(js, kept);
   SW_TRY(const std::uint64_t global,
          js.instance().call(js.exports().global_object, js.anchors().context));
-  const Owned global_object(js, Value{global});
+  const Owned global_object(js, JsValue{global});
   for (std::size_t count = 0; word<std::uint8_t>(js, at) == internals.declare_opcode_;
        at += kDeclareBytes) {
     if (++count > kNamesMax)
@@ -73,7 +73,7 @@ Result<void> Declarations::prepare(QuickJs& js, const Internals& internals, Valu
     }
     Name name;
     name.atom = atom;
-    name.had_old_value = old.exists && !old.value.get().is(Value::kUninitialized);
+    name.had_old_value = old.exists && !old.value.get().is(JsValue::kUninitialized);
     name.old_flags = old.flags;
     name.old_value = std::move(old.value);
     lexical_.push_back(std::move(name));
@@ -82,11 +82,11 @@ Result<void> Declarations::prepare(QuickJs& js, const Internals& internals, Valu
 }
 
 Result<void> Declarations::undo_unreached(QuickJs& js, const Internals& internals) {
-  const Value variables = internals.global_variables_;
+  const JsValue variables = internals.global_variables_;
   for (Name& name : lexical_) {
     SW_TRY(const Property now, own_property(js, variables, name.atom));
     if (now.exists) {
-      if (!now.value.get().is(Value::kUninitialized)) continue;
+      if (!now.value.get().is(JsValue::kUninitialized)) continue;
       SW_TRY(const std::int32_t deleted,
              js.instance().call(js.exports().delete_property, js.anchors().context, variables.bits,
                                 name.atom, 0));
@@ -95,8 +95,8 @@ Result<void> Declarations::undo_unreached(QuickJs& js, const Internals& internal
     if (!name.had_old_value) continue;
     SW_TRY(const std::int32_t defined,
            js.instance().call(js.exports().define_property, js.anchors().context, variables.bits,
-                              name.atom, name.old_value.get().bits, Value::undefined().bits,
-                              Value::undefined().bits,
+                              name.atom, name.old_value.get().bits, JsValue::undefined().bits,
+                              JsValue::undefined().bits,
                               static_cast<std::int32_t>(name.old_flags | kDefineAll)));
     static_cast<void>(defined);
   }

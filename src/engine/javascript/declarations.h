@@ -15,7 +15,7 @@ namespace sw::engine::javascript {
 class Declarations {
  public:
   /// Before the cell runs: takes earlier declarations of the same names out of its way.
-  Result<void> prepare(QuickJs& js, const Internals& internals, Value code);
+  Result<void> prepare(QuickJs& js, const Internals& internals, JsValue code);
 
   /// After a cell that failed: a name whose declaration was not reached has its old value again, or
   /// is unknown.
@@ -34,7 +34,7 @@ class Declarations {
     Owned value;
   };
 
-  static Result<Property> own_property(QuickJs& js, Value object, std::uint32_t atom);
+  static Result<Property> own_property(QuickJs& js, JsValue object, std::uint32_t atom);
 
   Owned code_;  // keeps the names' atoms alive
   std::vector<Name> lexical_;

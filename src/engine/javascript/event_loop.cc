@@ -44,8 +44,8 @@ Result<JavaScriptGuest::Progress> JavaScriptGuest::drain() {
   for (int count = 1;; ++count) {
     if (count % kJobsPerLook == 0 && must_stop()) return Progress(Failure{});
     if (disarm(kArmTicks)) {
-      SW_TRY(const Value value, call(Entry::kRunTicks, {}));
-      if (value == Value::exception()) {
+      SW_TRY(const JsValue value, call(Entry::kRunTicks, {}));
+      if (value == JsValue::exception()) {
         SW_TRY(Progress progress, uncaught_exception());
         if (progress) return progress;
         continue;
@@ -70,14 +70,15 @@ Result<JavaScriptGuest::Progress> JavaScriptGuest::run_loop() {
     if (progress) return progress;
     SW_TRY(const auto state, js_.promise_state(main_));
     if (state == QuickJs::PromiseState::kRejected && !main_rejection_handled_) {
-      SW_TRY(const Value reason, js_.promise_result(main_));
+      SW_TRY(const JsValue reason, js_.promise_result(main_));
       main_rejection_handled_ = true;
-      SW_TRY(Progress failed, uncaught(Owned(js_, reason), kUncaughtException, Value::undefined()));
+      SW_TRY(Progress failed,
+             uncaught(Owned(js_, reason), kUncaughtException, JsValue::undefined()));
       if (failed) return failed;
     }
     if ((state_word(kArmedWord) & kArmTimers) == 0) return Progress();
-    SW_TRY(const Value wait, call(Entry::kRunTimers, {}));
-    if (wait == Value::exception()) {
+    SW_TRY(const JsValue wait, call(Entry::kRunTimers, {}));
+    if (wait == JsValue::exception()) {
       SW_TRY(Progress failed, uncaught_exception());
       if (failed) return failed;
       continue;
@@ -103,7 +104,7 @@ void JavaScriptGuest::sleep_for(double milliseconds) {
 
 Result<void> JavaScriptGuest::note_rejection(std::uint32_t promise, std::uint32_t reason,
                                              bool handled) {
-  const Value which = js_.unbox(promise);
+  const JsValue which = js_.unbox(promise);
   if (!handled && rejections_.size() < kRejectionsMax) {
     rejections_.push_back({.promise = which, .promise_box = promise, .reason_box = reason});
     rejection_of_[which.bits] = std::prev(rejections_.end());
@@ -138,7 +139,7 @@ Result<JavaScriptGuest::Progress> JavaScriptGuest::unhandled_rejection() {
       SW_CHECK_OK(js_.free_box(first.reason_box));
       continue;
     }
-    SW_TRY(const Value reason, js_.duplicate(js_.unbox(first.reason_box)));
+    SW_TRY(const JsValue reason, js_.duplicate(js_.unbox(first.reason_box)));
     SW_TRY(Progress progress, uncaught(Owned(js_, reason), kUnhandledRejection, first.promise));
     SW_CHECK_OK(js_.free_box(first.promise_box));
     SW_CHECK_OK(js_.free_box(first.reason_box));
@@ -150,13 +151,13 @@ Result<JavaScriptGuest::Progress> JavaScriptGuest::unhandled_rejection() {
 Result<JavaScriptGuest::Progress> JavaScriptGuest::uncounted_rejections() {
   const std::size_t count = std::exchange(rejections_uncounted_, 0);
   if (count == 0) return Progress();
-  SW_TRY(const Value message,
+  SW_TRY(const JsValue message,
          js_.new_string(
              fmt::format("{} promises beyond the first {} were rejected, and nothing handled them",
                          count, kRejectionsMax)));
   SW_TRY(const std::uint64_t error,
          instance().call(js_.exports().new_error, js_.anchors().context));
-  Owned reason(js_, Value{error});
+  Owned reason(js_, JsValue{error});
   SW_CHECK_OK(js_.set(reason.get(), "message", message));
   return Progress(Failure{std::move(reason)});
 }
@@ -172,26 +173,26 @@ Result<void> JavaScriptGuest::forget_rejections() {
 }
 
 Result<JavaScriptGuest::Progress> JavaScriptGuest::uncaught_exception() {
-  SW_TRY(const Value thrown, js_.take_exception());
+  SW_TRY(const JsValue thrown, js_.take_exception());
   Owned reason(js_, thrown);
   // Stops, exits and lack of memory are for the host alone.
   SW_TRY(const std::int32_t uncatchable,
          instance().call(js_.exports().is_uncatchable, thrown.bits));
   if (uncatchable != 0) return Progress(Failure{std::move(reason)});
-  return uncaught(std::move(reason), kUncaughtException, Value::undefined());
+  return uncaught(std::move(reason), kUncaughtException, JsValue::undefined());
 }
 
 Result<JavaScriptGuest::Progress> JavaScriptGuest::uncaught(Owned reason, std::int32_t kind,
-                                                            Value promise) {
+                                                            JsValue promise) {
   if ((state_word(kArmedWord) & kArmUncaught) != 0) {
-    const std::array arguments = {Value::of(Value::kInt, static_cast<std::uint32_t>(kind)),
+    const std::array arguments = {JsValue::of(JsValue::kInt, static_cast<std::uint32_t>(kind)),
                                   reason.get(), promise};
-    SW_TRY(const Value handled, call(Entry::kOfferUncaught, arguments));
-    if (handled == Value::exception()) {
-      SW_TRY(const Value second, js_.take_exception());
+    SW_TRY(const JsValue handled, call(Entry::kOfferUncaught, arguments));
+    if (handled == JsValue::exception()) {
+      SW_TRY(const JsValue second, js_.take_exception());
       return Progress(Failure{Owned(js_, second)});
     }
-    if (handled == Value::boolean(true)) return Progress();
+    if (handled == JsValue::boolean(true)) return Progress();
   }
   return Progress(Failure{std::move(reason)});
 }

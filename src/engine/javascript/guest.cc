@@ -36,15 +36,15 @@ Cancellation* JavaScriptGuest::wasi_cancellation() const {
   return const_cast<JavaScriptGuest*>(this)->wasi().run().cancellation;
 }
 
-Result<Value> JavaScriptGuest::call(Entry entry, std::span<const Value> arguments) {
+Result<JsValue> JavaScriptGuest::call(Entry entry, std::span<const JsValue> arguments) {
   return js_.call(entries_[static_cast<std::size_t>(entry)], arguments);
 }
 
 Result<std::optional<std::string>> JavaScriptGuest::ask(Entry entry,
-                                                        std::span<const Value> arguments,
+                                                        std::span<const JsValue> arguments,
                                                         std::size_t bytes_max) {
-  SW_TRY(const Value value, call(entry, arguments));
-  if (value == Value::exception()) return std::optional<std::string>();
+  SW_TRY(const JsValue value, call(entry, arguments));
+  if (value == JsValue::exception()) return std::optional<std::string>();
   const Owned owned(js_, value);
   auto text = js_.to_text(value, bytes_max);
   if (!text.ok() && text.error().code == ErrorCode::kLimitExceeded) {
@@ -63,7 +63,7 @@ std::uint64_t JavaScriptGuest::start_ns() const {
 
 Result<void> JavaScriptGuest::after_restore() {
   cwd_ = kWorkspace;
-  main_ = Value::undefined();
+  main_ = JsValue::undefined();
   rejections_.clear();
   rejection_of_.clear();
   rejections_uncounted_ = 0;
@@ -107,14 +107,14 @@ Result<void> JavaScriptGuest::begin_again() {
   SW_CHECK_OK(internals_.free_jobs(js_, state_ + kAsideWord, [this] { return must_stop(); }));
   // Must not be stopped half way.
   answering_ = true;
-  SW_TRY(const Value value, call(Entry::kResetRun, {}));
+  SW_TRY(const JsValue value, call(Entry::kResetRun, {}));
   answering_ = false;
-  if (value == Value::exception()) return drop_exception();
+  if (value == JsValue::exception()) return drop_exception();
   return js_.free(value);
 }
 
 Result<void> JavaScriptGuest::drop_exception() {
-  SW_TRY(const Value problem, js_.take_exception());
+  SW_TRY(const JsValue problem, js_.take_exception());
   return js_.free(problem);
 }
 
@@ -147,27 +147,27 @@ Result<Reply> JavaScriptGuest::run_cell(const Run& request, std::string_view fil
   }
   SW_TRY(Compiled compiled, compile_cell(request, file_name));
   if (compiled.reply) return *std::move(compiled.reply);
-  if (compiled.code == Value::exception()) return fail_to_compile(request.code, file_name);
+  if (compiled.code == JsValue::exception()) return fail_to_compile(request.code, file_name);
   return run_compiled(compiled.code, file_name);
 }
 
-Result<Reply> JavaScriptGuest::run_compiled(Value code, std::string_view file_name) {
+Result<Reply> JavaScriptGuest::run_compiled(JsValue code, std::string_view file_name) {
   Declarations declarations;
   SW_CHECK_OK(declarations.prepare(js_, internals_, code));
   SW_CHECK_OK(internals_.guard_value(js_, code));
-  SW_TRY(const Value promise, js_.run(code));
+  SW_TRY(const JsValue promise, js_.run(code));
   Progress progress;
-  if (promise == Value::exception()) {
+  if (promise == JsValue::exception()) {
     SW_TRY(progress, uncaught_exception());
   } else {
     main_ = promise;
     SW_TRY(progress, run_loop());
   }
-  Owned owned(js_, promise == Value::exception() ? Value::undefined() : promise);
-  SW_TRY(Reply reply, progress || promise == Value::exception()
+  Owned owned(js_, promise == JsValue::exception() ? JsValue::undefined() : promise);
+  SW_TRY(Reply reply, progress || promise == JsValue::exception()
                           ? fail(std::move(progress), file_name)
                           : conclude(file_name));
-  main_ = Value::undefined();
+  main_ = JsValue::undefined();
   if (reply.error || reply.exit_code) SW_CHECK_OK(declarations.undo_unreached(js_, internals_));
   return reply;
 }
@@ -177,15 +177,15 @@ Result<Reply> JavaScriptGuest::conclude(std::string_view file_name) {
   // a handler took the error
   if (state == QuickJs::PromiseState::kRejected) return answer(Owned(), file_name);
   if (state == QuickJs::PromiseState::kPending) return never_settled();
-  SW_TRY(const Value result, js_.promise_result(main_));
+  SW_TRY(const JsValue result, js_.promise_result(main_));
   const Owned holder(js_, result);
-  SW_TRY(const Value last, js_.get(result, value_atom_));
+  SW_TRY(const JsValue last, js_.get(result, value_atom_));
   Owned value(js_, last);
   SW_TRY(const bool is_promise, js_.is_promise(last));
   if (is_promise) {
     SW_TRY(const auto last_state, js_.promise_state(last));
     if (last_state == QuickJs::PromiseState::kPending) return never_settled();
-    SW_TRY(const Value settled, js_.promise_result(last));
+    SW_TRY(const JsValue settled, js_.promise_result(last));
     value = Owned(js_, settled);
     if (last_state == QuickJs::PromiseState::kRejected)
       return fail(Failure{std::move(value)}, file_name);
@@ -206,17 +206,17 @@ Result<void> JavaScriptGuest::finish() {
   if (exited_ || (state_word(kArmedWord) & kArmExit) == 0) return {};
   disarm(kArmExit);
   if (failed_) {  // what the cell left waiting is not for its listeners
-    SW_TRY(const Value dropped, call(Entry::kDropTimers, {}));
+    SW_TRY(const JsValue dropped, call(Entry::kDropTimers, {}));
     SW_CHECK_OK(js_.free(dropped));
   }
-  SW_TRY(const Value before, call(Entry::kRunBeforeExit, {}));
+  SW_TRY(const JsValue before, call(Entry::kRunBeforeExit, {}));
   SW_CHECK_OK(js_.free(before));
   SW_TRY(const Progress progress, run_loop());
   if (progress || exited_) return {};
-  SW_TRY(const Value value,
+  SW_TRY(const JsValue value,
          call(Entry::kRunExitListeners,
-              std::array{Value::of(
-                  Value::kInt, static_cast<std::uint32_t>(exit_code_.value_or(failed_ ? 1 : 0)))}));
+              std::array{JsValue::of(JsValue::kInt, static_cast<std::uint32_t>(
+                                                        exit_code_.value_or(failed_ ? 1 : 0)))}));
   return js_.free(value);
 }
 
@@ -235,34 +235,34 @@ std::string JavaScriptGuest::absolute(std::string_view path) const {
   return fmt::format("{}/{}", cwd_ == "/" ? "" : cwd_, path);
 }
 
-Result<Value> JavaScriptGuest::exit(std::int32_t code) {
+Result<JsValue> JavaScriptGuest::exit(std::int32_t code) {
   exited_ = code;
   SW_TRY(const std::uint64_t error,
          instance().call(js_.exports().new_error, js_.anchors().context));
-  if (Value{error} == Value::exception()) return Value::exception();
+  if (JsValue{error} == JsValue::exception()) return JsValue::exception();
   SW_CHECK_OK(instance().call(js_.exports().set_uncatchable, js_.anchors().context, error));
-  SW_CHECK_OK(js_.throw_value(Value{error}));
-  return Value::exception();
+  SW_CHECK_OK(js_.throw_value(JsValue{error}));
+  return JsValue::exception();
 }
 
 Result<bool> JavaScriptGuest::is_builtin_module(std::string_view name) {
-  SW_TRY(const Value text, js_.new_string(name));
+  SW_TRY(const JsValue text, js_.new_string(name));
   const Owned owned(js_, text);
-  SW_TRY(const Value answer, call(Entry::kHasBuiltin, std::array{text}));
-  return answer == Value::boolean(true);
+  SW_TRY(const JsValue answer, call(Entry::kHasBuiltin, std::array{text}));
+  return answer == JsValue::boolean(true);
 }
 
 Result<std::string> JavaScriptGuest::builtin_module_source(std::string_view name) {
-  SW_TRY(const Value text, js_.new_string(name));
+  SW_TRY(const JsValue text, js_.new_string(name));
   const Owned owned(js_, text);
   SW_TRY(auto source, ask(Entry::kBuiltinModuleSource, std::array{text}, kBuiltinBytesMax));
   return source ? *std::move(source) : std::string();
 }
 
 Result<void> JavaScriptGuest::throw_module_error(std::string_view message) {
-  SW_TRY(const Value text, js_.new_string(message));
+  SW_TRY(const JsValue text, js_.new_string(message));
   const Owned owned(js_, text);
-  SW_TRY(const Value error, call(Entry::kModuleError, std::array{text}));
+  SW_TRY(const JsValue error, call(Entry::kModuleError, std::array{text}));
   return js_.throw_value(error);
 }
 
@@ -274,8 +274,8 @@ Result<bool> JavaScriptGuest::is_json(std::string_view text) {
                          static_cast<std::uint32_t>(text.size()), name));
   SW_CHECK_OK(js_.deallocate(address));
   SW_CHECK_OK(js_.deallocate(name));
-  SW_CHECK_OK(js_.free(Value{bits}));
-  return Value{bits} != Value::exception();
+  SW_CHECK_OK(js_.free(JsValue{bits}));
+  return JsValue{bits} != JsValue::exception();
 }
 
 namespace {

@@ -86,7 +86,7 @@ class JavaScriptGuest final : public Guest {
   /// Takes over both boxes.
   Result<void> note_rejection(std::uint32_t promise, std::uint32_t reason, bool handled);
   /// Throws what nothing can catch; the cell ends when it arrives.
-  Result<Value> exit(std::int32_t code);
+  Result<JsValue> exit(std::int32_t code);
   void set_exit_code(std::int32_t code) { exit_code_ = code; }
 
   Result<bool> is_builtin_module(std::string_view name);
@@ -116,7 +116,7 @@ class JavaScriptGuest final : public Guest {
   using Progress = std::optional<Failure>;  // nullopt: so far so good
 
   struct Rejection {
-    Value promise;
+    JsValue promise;
     std::uint32_t promise_box = 0;
     std::uint32_t reason_box = 0;
   };
@@ -140,14 +140,14 @@ class JavaScriptGuest final : public Guest {
   /// has.
   static constexpr std::uint32_t kCodeBufferBytes = 1024;
 
-  Result<Value> call(Entry entry, std::span<const Value> arguments);
+  Result<JsValue> call(Entry entry, std::span<const JsValue> arguments);
   /// The text that an entry answers with, or as much of it as `bytes_max`; nullopt when it threw.
-  Result<std::optional<std::string>> ask(Entry entry, std::span<const Value> arguments,
+  Result<std::optional<std::string>> ask(Entry entry, std::span<const JsValue> arguments,
                                          std::size_t bytes_max = SIZE_MAX);
 
   // At bake.
   /// Gives the driver, through its host object, what it calls there.
-  Result<void> load_realm(BakeFacts& facts, Value host);
+  Result<void> load_realm(BakeFacts& facts, JsValue host);
   Result<void> evaluate_in_realm(const DriverFile& file);
   Result<void> load_driver(BakeFacts& facts);
   Result<void> leave_room();
@@ -162,17 +162,17 @@ class JavaScriptGuest final : public Guest {
   bool set_time_zone();
   /// A cell ready to run, or why it cannot be.
   struct Compiled {
-    Value code = Value::exception();  ///< then the exception waits, unless there is a reply
+    JsValue code = JsValue::exception();  ///< then the exception waits, unless there is a reply
     std::optional<Reply> reply;
   };
   Result<Compiled> compile_cell(const Run& request, std::string_view file_name);
   Result<Compiled> compile_typescript(std::string_view code, std::string_view file_name);
-  Result<Value> compile_javascript(std::string_view code, std::string_view file_name);
+  Result<JsValue> compile_javascript(std::string_view code, std::string_view file_name);
   Result<void> drop_exception();
-  Result<Value> compile(std::string_view code, std::string_view file_name);
+  Result<JsValue> compile(std::string_view code, std::string_view file_name);
   /// After `compile` threw: tries again with the import declarations written as calls.
-  Result<Value> compile_with_imports(std::string_view code, std::string_view file_name);
-  Result<Reply> run_compiled(Value code, std::string_view file_name);
+  Result<JsValue> compile_with_imports(std::string_view code, std::string_view file_name);
+  Result<Reply> run_compiled(JsValue code, std::string_view file_name);
   Result<Reply> conclude(std::string_view file_name);
 
   // The event loop.
@@ -181,7 +181,7 @@ class JavaScriptGuest final : public Guest {
   Result<Progress> unhandled_rejection();
   Result<Progress> uncounted_rejections();
   Result<Progress> uncaught_exception();
-  Result<Progress> uncaught(Owned reason, std::int32_t kind, Value promise);
+  Result<Progress> uncaught(Owned reason, std::int32_t kind, JsValue promise);
   Result<void> forget_rejections();
   bool must_stop() const;
   void sleep_for(double milliseconds);
@@ -189,16 +189,16 @@ class JavaScriptGuest final : public Guest {
 
   // The answer.
   Result<Reply> answer(Owned value, std::string_view file_name);
-  Result<Reply> answer_with(Value shown, Reply reply, std::string_view file_name);
+  Result<Reply> answer_with(JsValue shown, Reply reply, std::string_view file_name);
   Result<Reply> fail(Progress progress, std::string_view file_name);
   Result<Reply> fail_to_compile(std::string_view code, std::string_view file_name);
   Result<Reply> never_settled();
   /// After the host lacked guest memory somewhere.
   Result<Reply> run_out_of_memory();
-  bool is_lack_of_memory(Value reason) const;
+  bool is_lack_of_memory(JsValue reason) const;
   static Reply error_reply(std::string name, std::string message);
   static Reply syntax_error(const Stripped& problem, std::string_view file_name);
-  Result<GuestError> describe(Value reason, std::string_view file_name);
+  Result<GuestError> describe(JsValue reason, std::string_view file_name);
   Result<void> abandon();
   Reply with_cwd(Reply reply);
 
@@ -217,7 +217,7 @@ class JavaScriptGuest final : public Guest {
   const Manifest& manifest_;  // of the language, which outlives its guests
   QuickJs js_;
   Internals internals_;
-  std::array<Value, kEntryCount> entries_{};
+  std::array<JsValue, kEntryCount> entries_{};
   std::uint32_t state_ = 0;
   std::uint32_t code_buffer_ = 0;
   std::uint32_t value_atom_ = 0;
@@ -229,7 +229,7 @@ class JavaScriptGuest final : public Guest {
   std::string file_name_;
   TimeZone time_zone_;
   std::string cwd_ = "/workspace";
-  Value main_ = Value::undefined();  // the cell's own promise
+  JsValue main_ = JsValue::undefined();  // the cell's own promise
   bool main_rejection_handled_ = false;
   std::list<Rejection> rejections_;  // that nothing handled yet, the oldest first
   // by the promise's bits

@@ -40,12 +40,12 @@ Result<Repair> look_at(const QuickJs& js, BytesView bytes) {
 
 }  // namespace
 
-Result<GuestText> GuestText::of(QuickJs& js, Value value) {
+Result<GuestText> GuestText::of(QuickJs& js, JsValue value) {
   SW_TRY(const std::uint32_t address,
          js.instance().call(js.exports().to_cstring, js.anchors().context, js.anchors().scratch,
                             value.bits, 0));
   if (address == 0) {
-    SW_TRY(const Value problem, js.take_exception());
+    SW_TRY(const JsValue problem, js.take_exception());
     SW_CHECK_OK(js.free(problem));
     return Error{ErrorCode::kLimitExceeded, "the guest has no memory left for a text", 0};
   }
@@ -133,7 +133,7 @@ std::span<std::byte> GuestBlock::bytes() const {
   return js_->memory().range(address_, size_).value_or(std::span<std::byte>());
 }
 
-Result<Value> new_valid_string(QuickJs& js, BytesView bytes) {
+Result<JsValue> new_valid_string(QuickJs& js, BytesView bytes) {
   SW_TRY(const Repair repair, look_at(js, bytes));
   if (!repair.needed) return js.new_string(as_text(bytes));
   SW_TRY(const GuestBlock block, GuestBlock::allocate(js, repair.size));

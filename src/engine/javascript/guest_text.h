@@ -21,7 +21,7 @@ namespace sw::engine::javascript {
 class GuestText {
  public:
   /// Errors: kLimitExceeded when the guest has no room for it.
-  static Result<GuestText> of(QuickJs& js, Value value);
+  static Result<GuestText> of(QuickJs& js, JsValue value);
   GuestText(GuestText&& other) noexcept;
   GuestText& operator=(GuestText&&) = delete;
   ~GuestText();
@@ -65,7 +65,7 @@ class GuestBlock {
 };
 
 /// A string of bytes of the host's or the guest's. What is not UTF-8 becomes U+FFFD.
-Result<Value> new_valid_string(QuickJs& js, BytesView bytes);
+Result<JsValue> new_valid_string(QuickJs& js, BytesView bytes);
 
 /// The same, on the host; charged to the guest.
 Result<std::string> valid_text(QuickJs& js, BytesView bytes);

@@ -23,8 +23,8 @@ wasi::Stream stream_of(const Arguments& arguments) {
   return arguments.number(0) == 2 ? wasi::Stream::kStderr : wasi::Stream::kStdout;
 }
 
-Result<Value> write_text(JavaScriptGuest& guest, const Arguments& arguments,
-                         std::string_view ending) {
+Result<JsValue> write_text(JavaScriptGuest& guest, const Arguments& arguments,
+                           std::string_view ending) {
   SW_TRY(GuestText text, arguments.text(1));
   SW_CHECK_OK(text.replace_lone_surrogates());
   std::string_view rest = text.view();
@@ -40,15 +40,15 @@ Result<Value> write_text(JavaScriptGuest& guest, const Arguments& arguments,
   return status(written);
 }
 
-Result<Value> print(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> print(JavaScriptGuest& guest, const Arguments& arguments) {
   return write_text(guest, arguments, "\n");
 }
 
-Result<Value> write(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> write(JavaScriptGuest& guest, const Arguments& arguments) {
   return write_text(guest, arguments, "");
 }
 
-Result<Value> write_bytes(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> write_bytes(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(1));
   wasi::Errno written = wasi::Errno::kSuccess;
   SW_CHECK_OK(
@@ -64,56 +64,56 @@ Result<Value> write_bytes(JavaScriptGuest& guest, const Arguments& arguments) {
 
 double milliseconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; }
 
-Result<Value> now(JavaScriptGuest& guest, const Arguments&) {
-  return Value::number(milliseconds(guest.wasi().monotonic_ns()));
+Result<JsValue> now(JavaScriptGuest& guest, const Arguments&) {
+  return JsValue::number(milliseconds(guest.wasi().monotonic_ns()));
 }
 
-Result<Value> start(JavaScriptGuest& guest, const Arguments&) {
-  return Value::number(milliseconds(guest.start_ns()));
+Result<JsValue> start(JavaScriptGuest& guest, const Arguments&) {
+  return JsValue::number(milliseconds(guest.start_ns()));
 }
 
-Result<Value> arm(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> arm(JavaScriptGuest& guest, const Arguments& arguments) {
   guest.arm(static_cast<std::uint32_t>(arguments.integer(0)));
-  return Value::undefined();
+  return JsValue::undefined();
 }
 
 // --- what the run was given
 
-Result<Value> environment(JavaScriptGuest& guest, const Arguments&) {
+Result<JsValue> environment(JavaScriptGuest& guest, const Arguments&) {
   json::object object;
   for (const auto& [name, value] : guest.env()) object[name] = value;
   return guest.js().new_string(json::serialize(object));
 }
 
-Result<Value> argument_list(JavaScriptGuest& guest, const Arguments&) {
+Result<JsValue> argument_list(JavaScriptGuest& guest, const Arguments&) {
   json::array array;
   array.emplace_back("/usr/bin/javascript");
   for (const std::string& argument : guest.args()) array.emplace_back(argument);
   return guest.js().new_string(json::serialize(array));
 }
 
-Result<Value> file_name(JavaScriptGuest& guest, const Arguments&) {
+Result<JsValue> file_name(JavaScriptGuest& guest, const Arguments&) {
   return guest.js().new_string(guest.file_name());
 }
 
-Result<Value> cwd(JavaScriptGuest& guest, const Arguments&) {
+Result<JsValue> cwd(JavaScriptGuest& guest, const Arguments&) {
   return guest.js().new_string(guest.cwd());
 }
 
-Result<Value> chdir(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> chdir(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, arguments.short_text(0));
   return status(guest.change_directory(path));
 }
 
 // --- the end
 
-Result<Value> exit(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> exit(JavaScriptGuest& guest, const Arguments& arguments) {
   return guest.exit(static_cast<std::int32_t>(arguments.integer(0)));
 }
 
-Result<Value> set_exit_code(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> set_exit_code(JavaScriptGuest& guest, const Arguments& arguments) {
   guest.set_exit_code(static_cast<std::int32_t>(arguments.integer(0)));
-  return Value::undefined();
+  return JsValue::undefined();
 }
 
 constexpr std::array kRunFunctions = {
@@ -158,14 +158,14 @@ std::string name_of(std::size_t index) {
 
 std::span<const HostEntry> run_functions() { return kRunFunctions; }
 
-Value Arguments::operator[](std::uint32_t index) const {
-  if (index >= count_) return Value::undefined();
+JsValue Arguments::operator[](std::uint32_t index) const {
+  if (index >= count_) return JsValue::undefined();
   const auto box = js_.memory().load<std::uint32_t>(address_ + 4 * index);
-  return box ? js_.unbox(*box) : Value::undefined();
+  return box ? js_.unbox(*box) : JsValue::undefined();
 }
 
 double Arguments::number(std::uint32_t index) const {
-  const Value value = (*this)[index];
+  const JsValue value = (*this)[index];
   return value.is_number() ? value.as_number() : 0;
 }
 
@@ -193,10 +193,10 @@ Result<std::span<std::byte>> Arguments::bytes(std::uint32_t index) const {
   return all.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
 }
 
-Result<Value> make_host_object(QuickJs& js) {
-  SW_TRY(const Value object, js.new_object());
+Result<JsValue> make_host_object(QuickJs& js) {
+  SW_TRY(const JsValue object, js.new_object());
   for (std::size_t i = 0; i < all_functions().size(); ++i) {
-    SW_TRY(const Value function, js.new_host_function(name_of(i)));
+    SW_TRY(const JsValue function, js.new_host_function(name_of(i)));
     SW_CHECK_OK(js.set(object, all_functions()[i].name, function));
   }
   return object;
@@ -213,7 +213,7 @@ Result<std::uint32_t> call_host_function(JavaScriptGuest& guest, std::uint32_t n
     return Error{ErrorCode::kCorrupt, "the guest called a host function that is none", 0};
   auto result = all_functions()[index].function(guest, Arguments(guest.js(), arguments, count));
   if (!result.ok()) return std::move(result).error();
-  if (*result == Value::exception()) return std::uint32_t{0};
+  if (*result == JsValue::exception()) return std::uint32_t{0};
   return guest.js().box(*result);
 }
 

@@ -25,7 +25,7 @@ class Arguments {
   Arguments(QuickJs& js, std::uint32_t address, std::uint32_t count)
       : js_(js), address_(address), count_(count) {}
 
-  Value operator[](std::uint32_t index) const;
+  JsValue operator[](std::uint32_t index) const;
   /// 0 for what is not a number.
   double number(std::uint32_t index) const;
   /// Cut to the range of its type; NaN is 0.
@@ -45,8 +45,8 @@ class Arguments {
   std::uint32_t count_;
 };
 
-/// Answers with a value whose reference is given away, or Value::exception() after throwing.
-using HostFunction = Result<Value> (*)(JavaScriptGuest& guest, const Arguments& arguments);
+/// Answers with a value whose reference is given away, or JsValue::exception() after throwing.
+using HostFunction = Result<JsValue> (*)(JavaScriptGuest& guest, const Arguments& arguments);
 
 struct HostEntry {
   std::string_view name;
@@ -59,7 +59,7 @@ std::span<const HostEntry> value_functions();
 std::span<const HostEntry> file_functions();
 
 /// At bake: the object with all of them.
-Result<Value> make_host_object(QuickJs& js);
+Result<JsValue> make_host_object(QuickJs& js);
 
 /// The import behind them: the name is a number, in two characters. Returns a box, or 0 when it
 /// threw.
@@ -67,6 +67,6 @@ Result<std::uint32_t> call_host_function(JavaScriptGuest& guest, std::uint32_t n
                                          std::uint32_t count, std::uint32_t arguments);
 
 /// How the driver is told of a failure: a negative WASI number.
-inline Value status(wasi::Errno error) { return Value::number(-static_cast<double>(error)); }
+inline JsValue status(wasi::Errno error) { return JsValue::number(-static_cast<double>(error)); }
 
 }  // namespace sw::engine::javascript

@@ -63,7 +63,7 @@ std::uint32_t descriptor(const Arguments& arguments) {
 // --- whole files
 
 /// Makes a value of a file's bytes.
-using Show = Result<Value> (*)(JavaScriptGuest&, BytesView);
+using Show = Result<JsValue> (*)(JavaScriptGuest&, BytesView);
 
 /// How much is probably left to read.
 std::size_t rest_of(JavaScriptGuest& guest, std::uint32_t fd) {
@@ -75,7 +75,7 @@ std::size_t rest_of(JavaScriptGuest& guest, std::uint32_t fd) {
 
 /// Shows everything from the descriptor's position to the end. It is read into the guest's memory,
 /// so that its limit is the guest's.
-Result<Value> read_rest(JavaScriptGuest& guest, std::uint32_t fd, Show show) {
+Result<JsValue> read_rest(JavaScriptGuest& guest, std::uint32_t fd, Show show) {
   QuickJs& js = guest.js();
   // One byte more, to see the end.
   SW_TRY(auto block,
@@ -122,7 +122,7 @@ wasi::ErrnoOr<std::uint32_t> open_path(JavaScriptGuest& guest, std::string_view 
 }
 
 /// A device has no content of its own: it is opened and read.
-Result<Value> read_device(JavaScriptGuest& guest, std::string_view path, Show show) {
+Result<JsValue> read_device(JavaScriptGuest& guest, std::string_view path, Show show) {
   const auto fd = open_path(guest, path, 0);
   if (!fd.ok()) return status(fd.error());
   auto value = read_rest(guest, *fd, show);
@@ -130,35 +130,35 @@ Result<Value> read_device(JavaScriptGuest& guest, std::string_view path, Show sh
   return value;
 }
 
-Result<Value> read_path(JavaScriptGuest& guest, const Arguments& arguments, Show show) {
+Result<JsValue> read_path(JavaScriptGuest& guest, const Arguments& arguments, Show show) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   const auto bytes = files(guest).read_file(path);
   if (bytes.ok()) return show(guest, bytes->bytes);
   return bytes.error() == Errno::kInval ? read_device(guest, path, show)
-                                        : Result<Value>(status(bytes.error()));
+                                        : Result<JsValue>(status(bytes.error()));
 }
 
-Result<Value> text_value(JavaScriptGuest& guest, BytesView bytes) {
+Result<JsValue> text_value(JavaScriptGuest& guest, BytesView bytes) {
   return new_valid_string(guest.js(), bytes);
 }
 
-Result<Value> buffer_value(JavaScriptGuest& guest, BytesView bytes) {
+Result<JsValue> buffer_value(JavaScriptGuest& guest, BytesView bytes) {
   return guest.js().new_array_buffer(bytes);
 }
 
-Result<Value> read_all(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> read_all(JavaScriptGuest& guest, const Arguments& arguments) {
   return read_path(guest, arguments, buffer_value);
 }
 
-Result<Value> read_text(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> read_text(JavaScriptGuest& guest, const Arguments& arguments) {
   return read_path(guest, arguments, text_value);
 }
 
-Result<Value> read_all_fd(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> read_all_fd(JavaScriptGuest& guest, const Arguments& arguments) {
   return read_rest(guest, descriptor(arguments), buffer_value);
 }
 
-Result<Value> read_text_fd(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> read_text_fd(JavaScriptGuest& guest, const Arguments& arguments) {
   return read_rest(guest, descriptor(arguments), text_value);
 }
 
@@ -167,8 +167,8 @@ wasi::WriteMode write_mode(std::int64_t flags) {
   return (flags & kAppend) != 0 ? wasi::WriteMode::kAppend : wasi::WriteMode::kReplace;
 }
 
-Result<Value> write_path(JavaScriptGuest& guest, const std::string& path, BytesView bytes,
-                         std::int64_t flags) {
+Result<JsValue> write_path(JavaScriptGuest& guest, const std::string& path, BytesView bytes,
+                           std::int64_t flags) {
   SW_TRY(const Errno written,
          files(guest).write_file(path, bytes, write_mode(flags), guest.js().cancellation()));
   if (written != Errno::kInval) return status(written);
@@ -180,14 +180,14 @@ Result<Value> write_path(JavaScriptGuest& guest, const std::string& path, BytesV
   return status(count.error());
 }
 
-Result<Value> write_text_file(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> write_text_file(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   SW_TRY(GuestText text, arguments.text(1));
   SW_CHECK_OK(text.replace_lone_surrogates());
   return write_path(guest, path, as_bytes(text.view()), arguments.integer(2));
 }
 
-Result<Value> write_data(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> write_data(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   SW_TRY(const auto bytes, arguments.bytes(1));
   return write_path(guest, path, bytes, arguments.integer(4));
@@ -195,13 +195,13 @@ Result<Value> write_data(JavaScriptGuest& guest, const Arguments& arguments) {
 
 // --- descriptors
 
-Result<Value> open(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> open(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   const auto fd = open_path(guest, path, arguments.integer(1));
-  return fd.ok() ? Value::number(*fd) : status(fd.error());
+  return fd.ok() ? JsValue::number(*fd) : status(fd.error());
 }
 
-Result<Value> close(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> close(JavaScriptGuest& guest, const Arguments& arguments) {
   return status(guest.wasi().descriptors().close(descriptor(arguments)));
 }
 
@@ -210,24 +210,24 @@ std::optional<std::uint64_t> position(const Arguments& arguments) {
   return at < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(at));
 }
 
-Result<Value> read(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> read(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(1));
   SW_TRY(const auto count,
          guest.read_descriptor(descriptor(arguments), bytes, position(arguments)));
-  return count.ok() ? Value::number(static_cast<double>(*count)) : status(count.error());
+  return count.ok() ? JsValue::number(static_cast<double>(*count)) : status(count.error());
 }
 
-Result<Value> write_at(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> write_at(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(1));
   SW_TRY(const auto count,
          guest.write_descriptor(descriptor(arguments), bytes, position(arguments)));
-  return count.ok() ? Value::number(static_cast<double>(*count)) : status(count.error());
+  return count.ok() ? JsValue::number(static_cast<double>(*count)) : status(count.error());
 }
 
 // --- what is known about files
 
 /// Eight numbers; the driver makes a Stats of them.
-Result<Value> stat_value(JavaScriptGuest& guest, const wasi::Stat& stat) {
+Result<JsValue> stat_value(JavaScriptGuest& guest, const wasi::Stat& stat) {
   const auto ms = [](std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; };
   const std::array fields = {static_cast<double>(stat.type),  static_cast<double>(stat.size),
                              ms(stat.times.modified),         ms(stat.times.accessed),
@@ -236,13 +236,13 @@ Result<Value> stat_value(JavaScriptGuest& guest, const wasi::Stat& stat) {
   return guest.js().new_array_buffer(std::as_bytes(std::span(fields)));
 }
 
-Result<Value> stat(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> stat(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   const auto found = files(guest).stat(path, arguments.boolean(1) ? Follow::kYes : Follow::kNo);
-  return found.ok() ? stat_value(guest, *found) : Result<Value>(status(found.error()));
+  return found.ok() ? stat_value(guest, *found) : Result<JsValue>(status(found.error()));
 }
 
-Result<Value> fstat(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> fstat(JavaScriptGuest& guest, const Arguments& arguments) {
   const auto file = guest.wasi().descriptors().get(descriptor(arguments));
   if (!file.ok()) return status(file.error());
   if ((*file)->stale) return status(Errno::kStale);
@@ -253,7 +253,7 @@ Result<Value> fstat(JavaScriptGuest& guest, const Arguments& arguments) {
   return stat_value(guest, found);
 }
 
-Result<Value> read_directory(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> read_directory(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   const auto folder = files(guest).find_at(files(guest).root(), below_root(path), Follow::kYes);
   if (!folder.ok()) return status(folder.error());
@@ -274,14 +274,14 @@ Result<Value> read_directory(JavaScriptGuest& guest, const Arguments& arguments)
   return new_valid_string(guest.js(), as_bytes(listing));
 }
 
-Result<Value> read_link(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> read_link(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   const auto target = files(guest).read_link(path);
   if (!target.ok()) return status(target.error());
   return text_value(guest, as_bytes(*target));
 }
 
-Result<Value> real_path(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> real_path(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   const auto real = files(guest).real_path(path);
   if (!real.ok()) return status(real.error());
@@ -290,40 +290,40 @@ Result<Value> real_path(JavaScriptGuest& guest, const Arguments& arguments) {
 
 // --- changes
 
-Result<Value> make_directory(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> make_directory(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   return status(files(guest).make_directory(path));
 }
 
-Result<Value> remove_directory(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> remove_directory(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   return status(files(guest).remove_directory_at(files(guest).root(), below_root(path)));
 }
 
-Result<Value> unlink(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> unlink(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   return status(files(guest).unlink_at(files(guest).root(), below_root(path)));
 }
 
-Result<Value> rename(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> rename(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string from, path_argument(guest, arguments, 0));
   SW_TRY(const std::string to, path_argument(guest, arguments, 1));
   return status(files(guest).rename(from, to));
 }
 
-Result<Value> link(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> link(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string from, path_argument(guest, arguments, 0));
   SW_TRY(const std::string to, path_argument(guest, arguments, 1));
   return status(files(guest).link(from, to));
 }
 
-Result<Value> symlink(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> symlink(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string target, arguments.short_text(0));
   SW_TRY(const std::string path, path_argument(guest, arguments, 1));
   return status(files(guest).symlink(without_lone_surrogates(target), path));
 }
 
-Result<Value> resize_descriptor(JavaScriptGuest& guest, std::uint32_t fd, std::int64_t size) {
+Result<JsValue> resize_descriptor(JavaScriptGuest& guest, std::uint32_t fd, std::int64_t size) {
   if (size < 0) return status(Errno::kInval);
   SW_TRY(const Errno resized,
          wasi::calls::fd_filestat_set_size(guest.wasi(), guest.js().memory(), fd,
@@ -331,7 +331,7 @@ Result<Value> resize_descriptor(JavaScriptGuest& guest, std::uint32_t fd, std::i
   return status(resized);
 }
 
-Result<Value> truncate(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> truncate(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   const auto fd = open_path(guest, path, kWriteOnly);
   if (!fd.ok()) return status(fd.error());
@@ -340,7 +340,7 @@ Result<Value> truncate(JavaScriptGuest& guest, const Arguments& arguments) {
   return resized;
 }
 
-Result<Value> truncate_descriptor(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> truncate_descriptor(JavaScriptGuest& guest, const Arguments& arguments) {
   return resize_descriptor(guest, descriptor(arguments), arguments.integer(1));
 }
 
@@ -349,7 +349,7 @@ std::uint64_t nanoseconds(double milliseconds) {
   return value > 0 && value < 1.8e19 ? static_cast<std::uint64_t>(value) : 0;
 }
 
-Result<Value> set_times(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> set_times(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string path, path_argument(guest, arguments, 0));
   return status(files(guest).set_file_times(path, {.accessed = nanoseconds(arguments.number(1)),
                                                    .modified = nanoseconds(arguments.number(2))}));

@@ -18,65 +18,66 @@ namespace sw::engine::javascript {
 
 namespace {
 
-Result<Value> class_id(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> class_id(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::int32_t id,
          guest.instance().call(guest.js().exports().class_id, arguments[0].bits));
-  return Value::number(id);
+  return JsValue::number(id);
 }
 
-Result<bool> answer_is_proxy(JavaScriptGuest& guest, Value value) {
-  if (!value.is(Value::kObject)) return false;
+Result<bool> answer_is_proxy(JavaScriptGuest& guest, JsValue value) {
+  if (!value.is(JsValue::kObject)) return false;
   SW_TRY(const std::int32_t answer,
          guest.instance().call(guest.js().exports().is_proxy, value.bits));
   return answer != 0;
 }
 
-Result<Value> is_proxy(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> is_proxy(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const bool answer, answer_is_proxy(guest, arguments[0]));
-  return Value::boolean(answer);
+  return JsValue::boolean(answer);
 }
 
 /// One of a proxy's two objects; null for a revoked proxy.
-Result<Value> proxy_part(JavaScriptGuest& guest, Value proxy,
-                         const wasm::Function<std::uint64_t(std::uint32_t, std::uint64_t)>& part) {
+Result<JsValue> proxy_part(
+    JavaScriptGuest& guest, JsValue proxy,
+    const wasm::Function<std::uint64_t(std::uint32_t, std::uint64_t)>& part) {
   SW_TRY(const bool is_a_proxy, answer_is_proxy(guest, proxy));
-  if (!is_a_proxy) return Value::of(Value::kNull);
+  if (!is_a_proxy) return JsValue::of(JsValue::kNull);
   SW_TRY(const std::uint64_t bits,
          guest.instance().call(part, guest.js().anchors().context, proxy.bits));
-  if (Value{bits} != Value::exception()) return Value{bits};
-  SW_TRY(const Value problem, guest.js().take_exception());
+  if (JsValue{bits} != JsValue::exception()) return JsValue{bits};
+  SW_TRY(const JsValue problem, guest.js().take_exception());
   SW_CHECK_OK(guest.js().free(problem));
-  return Value::of(Value::kNull);
+  return JsValue::of(JsValue::kNull);
 }
 
-Result<Value> proxy_target(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> proxy_target(JavaScriptGuest& guest, const Arguments& arguments) {
   return proxy_part(guest, arguments[0], guest.js().exports().proxy_target);
 }
 
-Result<Value> proxy_handler(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> proxy_handler(JavaScriptGuest& guest, const Arguments& arguments) {
   return proxy_part(guest, arguments[0], guest.js().exports().proxy_handler);
 }
 
-Result<Value> promise_state(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> promise_state(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto state, guest.js().promise_state(arguments[0]));
-  return Value::number(static_cast<double>(state));
+  return JsValue::number(static_cast<double>(state));
 }
 
-Result<Value> promise_result(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> promise_result(JavaScriptGuest& guest, const Arguments& arguments) {
   return guest.js().promise_result(arguments[0]);
 }
 
-Result<Value> memory_size(JavaScriptGuest& guest, const Arguments&) {
-  return Value::number(static_cast<double>(guest.js().memory().size()));
+Result<JsValue> memory_size(JavaScriptGuest& guest, const Arguments&) {
+  return JsValue::number(static_cast<double>(guest.js().memory().size()));
 }
 
-Result<Value> memory_used(JavaScriptGuest& guest, const Arguments&) {
+Result<JsValue> memory_used(JavaScriptGuest& guest, const Arguments&) {
   SW_TRY(const std::uint32_t bytes, guest.instance().call(guest.js().exports().allocated_size));
-  return Value::number(bytes);
+  return JsValue::number(bytes);
 }
 
 /// Runs a script of the sandbox's files in global scope and answers with its value.
-Result<Value> eval_script(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> eval_script(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const GuestText code, arguments.text(0));
   SW_TRY(const GuestText file, arguments.text(1));
   return guest.js().compile(code.address(), code.view().size(), file.address(), 0);
@@ -84,18 +85,18 @@ Result<Value> eval_script(JavaScriptGuest& guest, const Arguments& arguments) {
 
 // --- bytes and text
 
-Result<Value> utf8_encode(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> utf8_encode(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(GuestText text, arguments.text(0));
   SW_CHECK_OK(text.replace_lone_surrogates());
   return guest.js().new_array_buffer(as_bytes(text.view()));
 }
 
-Result<Value> utf8_decode(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> utf8_decode(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(0));
   return new_valid_string(guest.js(), bytes);
 }
 
-Result<Value> utf8_valid(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> utf8_valid(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(0));
   bool valid = true;
   SW_CHECK_OK(in_pieces(guest.js().cancellation(), as_text(bytes),
@@ -103,27 +104,27 @@ Result<Value> utf8_valid(JavaScriptGuest& guest, const Arguments& arguments) {
                           valid = !first_invalid_utf8(piece);
                           return valid;
                         }));
-  return Value::boolean(valid);
+  return JsValue::boolean(valid);
 }
 
-Result<Value> random_fill(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> random_fill(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const auto bytes, arguments.bytes(0));
   SW_TRY(const wasi::Errno filled, wasi::fill_random(bytes, guest.js().cancellation()));
   if (filled != wasi::Errno::kSuccess) {
     return Error{ErrorCode::kUnavailable, "no random bytes from the kernel", 0};
   }
-  return Value::undefined();
+  return JsValue::undefined();
 }
 
 /// undefined for an algorithm that OpenSSL does not know.
-Result<Value> digest(JavaScriptGuest& guest, const Arguments& arguments) {
+Result<JsValue> digest(JavaScriptGuest& guest, const Arguments& arguments) {
   SW_TRY(const std::string name, arguments.short_text(0));
   SW_TRY(const auto bytes, arguments.bytes(1));
   const EVP_MD* const algorithm = EVP_get_digestbyname(name.c_str());
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> state(EVP_MD_CTX_new(),
                                                                       &EVP_MD_CTX_free);
   if (algorithm == nullptr || !state || EVP_DigestInit_ex(state.get(), algorithm, nullptr) != 1) {
-    return Value::undefined();
+    return JsValue::undefined();
   }
   bool good = true;
   SW_CHECK_OK(in_pieces(guest.js().cancellation(), bytes, [&](std::span<std::byte> piece) {
@@ -131,7 +132,7 @@ Result<Value> digest(JavaScriptGuest& guest, const Arguments& arguments) {
   }));
   std::array<unsigned char, EVP_MAX_MD_SIZE> out;
   unsigned int size = 0;
-  if (!good || EVP_DigestFinal_ex(state.get(), out.data(), &size) != 1) return Value::undefined();
+  if (!good || EVP_DigestFinal_ex(state.get(), out.data(), &size) != 1) return JsValue::undefined();
   return guest.js().new_array_buffer(std::as_bytes(std::span(out).first(size)));
 }
 

@@ -49,27 +49,27 @@ std::uint64_t xorshift(std::uint64_t state) {
 }
 
 Result<void> run_quietly(QuickJs& js, std::string_view code) {
-  SW_TRY(const Value value, js.evaluate(code, "<probe>", 0));
-  if (value == Value::exception()) return not_found(fmt::format("why '{}' fails", code));
+  SW_TRY(const JsValue value, js.evaluate(code, "<probe>", 0));
+  if (value == JsValue::exception()) return not_found(fmt::format("why '{}' fails", code));
   return js.free(value);
 }
 
 /// The object after the global object in the context is the one that holds a `let`.
-Result<Value> find_global_variables(QuickJs& js) {
+Result<JsValue> find_global_variables(QuickJs& js) {
   SW_TRY(const std::uint64_t global,
          js.instance().call(js.exports().global_object, js.anchors().context));
   SW_CHECK_OK(run_quietly(js, "let probedLexical = 7"));
   SW_TRY(const std::uint32_t atom, js.new_atom("probedLexical"));
   for (std::uint32_t at = 0; at < kContextBytes; at += 8) {
     if (word<std::uint64_t>(js, js.anchors().context + at) != global) continue;
-    const Value candidate{word<std::uint64_t>(js, js.anchors().context + at + 8)};
-    if (!candidate.is(Value::kObject)) continue;
-    SW_TRY(const Value value, js.get(candidate, atom));
-    if (value != Value::of(Value::kInt, 7)) continue;
+    const JsValue candidate{word<std::uint64_t>(js, js.anchors().context + at + 8)};
+    if (!candidate.is(JsValue::kObject)) continue;
+    SW_TRY(const JsValue value, js.get(candidate, atom));
+    if (value != JsValue::of(JsValue::kInt, 7)) continue;
     SW_TRY(const std::int32_t deleted,
            js.instance().call(js.exports().delete_property, js.anchors().context, candidate.bits,
                               atom, 0));
-    SW_CHECK_OK(js.free(Value{global}));
+    SW_CHECK_OK(js.free(JsValue{global}));
     if (deleted != 1) return not_found("how to delete a declaration");
     return candidate;
   }
@@ -99,7 +99,7 @@ bool is_reaction(const QuickJs& js, std::uint32_t job) {
   const auto is_rejected = word<std::uint64_t>(js, job + kJobArgumentsAt + 8 * kReactionIsRejected);
   return word<std::uint32_t>(js, job + kJobContextAt) == js.anchors().context &&
          word<std::uint32_t>(js, job + kJobCountAt) == kReactionArguments &&
-         Value{is_rejected} == Value::boolean(false);
+         JsValue{is_rejected} == JsValue::boolean(false);
 }
 
 /// The list that the interpreter asks when it is asked whether a job is pending: while one waits,
@@ -137,9 +137,9 @@ struct CodeLayout {
 Result<CodeLayout> find_code_layout(QuickJs& js) {
   SW_TRY(const std::uint32_t first, js.new_atom("probedOne"));
   SW_TRY(const std::uint32_t second, js.new_atom("probedTwo"));
-  SW_TRY(const Value code,
+  SW_TRY(const JsValue code,
          js.evaluate("let probedOne; var probedTwo;", "<probe>", kAsyncFlag | kCompileOnlyFlag));
-  if (!code.is(Value::kBytecode)) return not_found("its compiled code");
+  if (!code.is(JsValue::kBytecode)) return not_found("its compiled code");
   const Owned owned(js, code);
   for (std::uint32_t at = 0; at < kFunctionBytes; at += 4) {
     const auto start = word<std::uint32_t>(js, code.payload() + at);
@@ -159,8 +159,8 @@ Result<CodeLayout> find_code_layout(QuickJs& js) {
 /// Compiles `code`, and says where it gives an object the property `atom`.
 Result<std::pair<Owned, std::uint32_t>> compile_property(QuickJs& js, std::string_view code,
                                                          std::uint32_t offset, std::uint32_t atom) {
-  SW_TRY(const Value compiled, js.evaluate(code, "<probe>", kAsyncFlag | kCompileOnlyFlag));
-  if (!compiled.is(Value::kBytecode)) return not_found("its compiled code");
+  SW_TRY(const JsValue compiled, js.evaluate(code, "<probe>", kAsyncFlag | kCompileOnlyFlag));
+  if (!compiled.is(JsValue::kBytecode)) return not_found("its compiled code");
   Owned owned(js, compiled);
   const auto start = word<std::uint32_t>(js, compiled.payload() + offset);
   for (std::uint32_t at = start; at < start + kFunctionBytes; ++at) {
@@ -203,16 +203,16 @@ Result<void> Internals::check_guard(QuickJs& js) const {
       js,
       "for (const key of ['value', 'then']) Object.defineProperty(Object.prototype, key, "
       "{ __proto__: null, get() { throw 1 }, set() { throw 1 }, configurable: true })"));
-  SW_TRY(const Value code, js.evaluate("7", "<probe>", kAsyncFlag | kCompileOnlyFlag));
+  SW_TRY(const JsValue code, js.evaluate("7", "<probe>", kAsyncFlag | kCompileOnlyFlag));
   SW_CHECK_OK(guard_value(js, code));
-  SW_TRY(const Value made, js.run(code));
+  SW_TRY(const JsValue made, js.run(code));
   const Owned promise(js, made);
   SW_TRY(const auto state, js.promise_state(made));
   if (state != QuickJs::PromiseState::kFulfilled) return not_found("how it hands over a value");
-  SW_TRY(const Value result, js.promise_result(made));
+  SW_TRY(const JsValue result, js.promise_result(made));
   const Owned holder(js, result);
-  SW_TRY(const Value value, js.get(result, value_atom_));
-  if (value != Value::of(Value::kInt, 7)) return not_found("how it hands over a value");
+  SW_TRY(const JsValue value, js.get(result, value_atom_));
+  if (value != JsValue::of(JsValue::kInt, 7)) return not_found("how it hands over a value");
   return run_quietly(js, "delete Object.prototype.value; delete Object.prototype.then");
 }
 
@@ -232,7 +232,7 @@ void Internals::add_to(BakeFacts& facts) const {
 Result<Internals> Internals::from_facts(const BakeFacts& facts) {
   Internals internals;
   SW_TRY(const auto variables, fact<std::uint64_t>(facts, "global_variables"));
-  internals.global_variables_ = Value{variables};
+  internals.global_variables_ = JsValue{variables};
   SW_TRY(internals.random_state_, fact<std::uint32_t>(facts, "random_state"));
   SW_TRY(internals.job_list_, fact<std::uint32_t>(facts, "job_list"));
   SW_TRY(internals.code_offset_, fact<std::uint32_t>(facts, "code_offset"));
@@ -245,7 +245,7 @@ Result<Internals> Internals::from_facts(const BakeFacts& facts) {
   return internals;
 }
 
-Result<void> Internals::guard_value(QuickJs& js, Value code) const {
+Result<void> Internals::guard_value(QuickJs& js, JsValue code) const {
   // The last instructions: make an object, duplicate it, get a variable (of one to three bytes),
   // put it into the object as its value, return. Code that cannot reach its end has none.
   const auto start = word<std::uint32_t>(js, code.payload() + code_offset_);
@@ -302,7 +302,7 @@ Result<void> Internals::free_jobs(QuickJs& js, std::uint32_t list,
       return Error{ErrorCode::kCorrupt, "the list of jobs makes no sense", 0};
     }
     for (std::uint32_t i = 0; i < arguments; ++i) {
-      SW_CHECK_OK(js.free(Value{word<std::uint64_t>(js, job + kJobArgumentsAt + 8 * i)}));
+      SW_CHECK_OK(js.free(JsValue{word<std::uint64_t>(js, job + kJobArgumentsAt + 8 * i)}));
     }
     SW_CHECK_OK(js.free_raw(job));
   }
@@ -310,10 +310,10 @@ Result<void> Internals::free_jobs(QuickJs& js, std::uint32_t list,
 
 namespace {
 
-Result<Value> internal_error_prototype(QuickJs& js, std::uint32_t context) {
+Result<JsValue> internal_error_prototype(QuickJs& js, std::uint32_t context) {
   SW_TRY(const std::uint64_t global, js.instance().call(js.exports().global_object, context));
-  const Owned owned_global(js, Value{global});
-  SW_TRY(const Value made, js.get(owned_global.get(), "InternalError"));
+  const Owned owned_global(js, JsValue{global});
+  SW_TRY(const JsValue made, js.get(owned_global.get(), "InternalError"));
   const Owned constructor(js, made);
   return js.get(constructor.get(), "prototype");
 }
@@ -321,8 +321,8 @@ Result<Value> internal_error_prototype(QuickJs& js, std::uint32_t context) {
 }  // namespace
 
 Result<void> share_internal_error(QuickJs& js, std::uint32_t realm) {
-  SW_TRY(const Value from, internal_error_prototype(js, realm));
-  SW_TRY(const Value to, internal_error_prototype(js, js.anchors().context));
+  SW_TRY(const JsValue from, internal_error_prototype(js, realm));
+  SW_TRY(const JsValue to, internal_error_prototype(js, js.anchors().context));
   std::optional<std::uint32_t> found;
   for (std::uint32_t at = 0; at < kContextBytes; at += 8) {
     if (word<std::uint64_t>(js, realm + at) != from.bits) continue;
@@ -330,7 +330,7 @@ Result<void> share_internal_error(QuickJs& js, std::uint32_t realm) {
     found = realm + at;
   }
   // The references to both are kept: neither goes away as long as the image is used.
-  if (!found || from == to || !from.is(Value::kObject) || !to.is(Value::kObject) ||
+  if (!found || from == to || !from.is(JsValue::kObject) || !to.is(JsValue::kObject) ||
       !js.memory().store(*found, to.bits)) {
     return not_found("the prototype of its own errors");
   }

@@ -44,10 +44,10 @@ class Internals {
   static Result<Internals> from_facts(const BakeFacts& facts);
   void add_to(BakeFacts& facts) const;
 
-  Value global_variables() const { return global_variables_; }
+  JsValue global_variables() const { return global_variables_; }
 
   /// Lets compiled code hand over its value in an object without a prototype.
-  Result<void> guard_value(QuickJs& js, Value code) const;
+  Result<void> guard_value(QuickJs& js, JsValue code) const;
 
   /// Fresh bytes from the kernel.
   Result<void> reseed(QuickJs& js) const;
@@ -63,7 +63,7 @@ class Internals {
   Result<void> find_object_opcodes(QuickJs& js);
   Result<void> check_guard(QuickJs& js) const;
 
-  Value global_variables_;  ///< holds top-level let, const and class; made once, never replaced
+  JsValue global_variables_;  ///< holds top-level let, const and class; made once, never replaced
   std::uint32_t random_state_ = 0;
   std::uint32_t job_list_ = 0;
   std::uint32_t code_offset_ = 0;  ///< of the pointer to the instructions in a compiled function

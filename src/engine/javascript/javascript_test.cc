@@ -34,21 +34,21 @@ TEST(JavaScriptValue, NumbersKeepTheirValue) {
   for (const double number :
        {0.0, 1.0, -1.0, 0.5, -2.5, 2147483647.0, 2147483648.0, -2147483648.0, -2147483649.0,
         9007199254740991.0, 1e300, -1e-300, 5e-324, infinity, -infinity}) {
-    EXPECT_EQ(Value::number(number).as_number(), number);
-    EXPECT_TRUE(Value::number(number).is_number()) << number;
+    EXPECT_EQ(JsValue::number(number).as_number(), number);
+    EXPECT_TRUE(JsValue::number(number).is_number()) << number;
   }
 }
 
 TEST(JavaScriptValue, MinusZeroIsNotAnInteger) {
-  EXPECT_TRUE(Value::number(-0.0).is(Value::kFloat));
-  EXPECT_TRUE(std::signbit(Value::number(-0.0).as_number()));
+  EXPECT_TRUE(JsValue::number(-0.0).is(JsValue::kFloat));
+  EXPECT_TRUE(std::signbit(JsValue::number(-0.0).as_number()));
 }
 
 TEST(JavaScriptValue, NoNanLooksLikeAnotherValue) {
   for (const std::uint64_t bits :
        {0x7FF8000000000000U, 0x7FF0000000000001U, 0xFFF8000000000000U, 0xFFFFFFFFFFFFFFFFU}) {
-    const Value value = Value::number(std::bit_cast<double>(bits));
-    EXPECT_TRUE(value.is(Value::kFloat));
+    const JsValue value = JsValue::number(std::bit_cast<double>(bits));
+    EXPECT_TRUE(value.is(JsValue::kFloat));
     EXPECT_TRUE(std::isnan(value.as_number()));
   }
 }

@@ -23,7 +23,7 @@ Error bad_address() {
 
 Owned::~Owned() {
   // A guest that is gone needs no bookkeeping.
-  if (js_ != nullptr && value_ != Value::undefined()) (void)js_->free(value_);
+  if (js_ != nullptr && value_ != JsValue::undefined()) (void)js_->free(value_);
 }
 
 Result<void> QuickJs::bind(wasm::Instance& instance) {
@@ -124,15 +124,15 @@ const Cancellation* QuickJs::cancellation() const {
   return static_cast<Guest&>(instance_->host()).wasi().run().cancellation;
 }
 
-Result<Value> QuickJs::duplicate(Value value) {
+Result<JsValue> QuickJs::duplicate(JsValue value) {
   SW_TRY(const std::uint64_t bits,
          instance_->call(exports_.duplicate, anchors_.context, value.bits));
-  return Value{bits};
+  return JsValue{bits};
 }
 
-Result<void> QuickJs::free(Value value) {
+Result<void> QuickJs::free(JsValue value) {
   // Only the negative tags are references.
-  if (static_cast<std::int32_t>(value.bits >> 32) >= 0 || value.is(Value::kFloat)) return {};
+  if (static_cast<std::int32_t>(value.bits >> 32) >= 0 || value.is(JsValue::kFloat)) return {};
   return instance_->call(exports_.free_value, anchors_.context, value.bits);
 }
 
@@ -140,74 +140,74 @@ Result<void> QuickJs::free_raw(std::uint32_t address) {
   return instance_->call(exports_.free_raw, anchors_.runtime, address);
 }
 
-Result<std::uint32_t> QuickJs::box(Value value) {
+Result<std::uint32_t> QuickJs::box(JsValue value) {
   SW_TRY(const std::uint32_t address, allocate(sizeof value.bits));
   if (address == 0) return out_of_memory();
   if (!memory().store(address, value.bits)) return bad_address();
   return address;
 }
 
-Value QuickJs::unbox(std::uint32_t box) const {
-  return {memory().load<std::uint64_t>(box).value_or(Value::undefined().bits)};
+JsValue QuickJs::unbox(std::uint32_t box) const {
+  return {memory().load<std::uint64_t>(box).value_or(JsValue::undefined().bits)};
 }
 
 Result<void> QuickJs::free_box(std::uint32_t box) {
   return instance_->call(exports_.free_box, box);
 }
 
-Result<Value> QuickJs::make_of_bytes(const Function<u64(u32, u32, u32)>& make,
-                                     std::span<const std::byte> bytes) {
+Result<JsValue> QuickJs::make_of_bytes(const Function<u64(u32, u32, u32)>& make,
+                                       std::span<const std::byte> bytes) {
   const auto size = static_cast<std::uint32_t>(bytes.size());
   if (const auto address = address_of(bytes)) {
     SW_TRY(const std::uint64_t bits, instance_->call(make, anchors_.context, *address, size));
-    return Value{bits};
+    return JsValue{bits};
   }
   SW_TRY(const std::uint32_t address, place(as_text(bytes)));
   SW_TRY(const std::uint64_t bits, instance_->call(make, anchors_.context, address, size));
   SW_CHECK_OK(deallocate(address));
-  return Value{bits};
+  return JsValue{bits};
 }
 
-Result<Value> QuickJs::new_string(std::string_view utf8) {
+Result<JsValue> QuickJs::new_string(std::string_view utf8) {
   return make_of_bytes(exports_.new_string, as_bytes(utf8));
 }
 
-Result<Value> QuickJs::new_array_buffer(std::span<const std::byte> bytes) {
+Result<JsValue> QuickJs::new_array_buffer(std::span<const std::byte> bytes) {
   return make_of_bytes(exports_.new_array_buffer, bytes);
 }
 
-Result<Value> QuickJs::new_object() {
+Result<JsValue> QuickJs::new_object() {
   SW_TRY(const std::uint64_t bits, instance_->call(exports_.new_object, anchors_.context));
-  return Value{bits};
+  return JsValue{bits};
 }
 
-Result<Value> QuickJs::new_host_function(std::string_view name) {
+Result<JsValue> QuickJs::new_host_function(std::string_view name) {
   SW_TRY(const std::uint32_t address, place(name));
   SW_TRY(const std::uint32_t made, instance_->call(exports_.new_host_function, address,
                                                    static_cast<std::uint32_t>(name.size()), 0U));
   SW_CHECK_OK(deallocate(address));
-  const Value value = unbox(made);
+  const JsValue value = unbox(made);
   SW_CHECK_OK(deallocate(made));  // the box only: the reference is ours now
   return value;
 }
 
-Result<std::string> QuickJs::to_text(Value value, std::size_t bytes_max) {
+Result<std::string> QuickJs::to_text(JsValue value, std::size_t bytes_max) {
   SW_TRY(const GuestText text, GuestText::of(*this, value));
   return text.copy(bytes_max);
 }
 
-Result<std::string> QuickJs::number_text(Value value) {
+Result<std::string> QuickJs::number_text(JsValue value) {
   SW_TRY(const std::uint64_t bits,
          instance_->call(exports_.to_string, anchors_.context, value.bits));
-  const Owned text(*this, Value{bits});
+  const Owned text(*this, JsValue{bits});
   return to_text(text.get());
 }
 
-Result<std::span<std::byte>> QuickJs::array_buffer(Value value) {
+Result<std::span<std::byte>> QuickJs::array_buffer(JsValue value) {
   SW_TRY(const std::uint32_t address, instance_->call(exports_.get_array_buffer, anchors_.context,
                                                       anchors_.scratch, value.bits));
   if (address == 0) {  // detached, or none: an exception waits
-    SW_TRY(const Value problem, take_exception());
+    SW_TRY(const JsValue problem, take_exception());
     SW_CHECK_OK(free(problem));
     return std::span<std::byte>();
   }
@@ -225,20 +225,20 @@ Result<std::uint32_t> QuickJs::new_atom(std::string_view name) {
   return atom;
 }
 
-Result<Value> QuickJs::get(Value object, std::uint32_t atom) {
+Result<JsValue> QuickJs::get(JsValue object, std::uint32_t atom) {
   SW_TRY(const std::uint64_t bits,
          instance_->call(exports_.get_property, anchors_.context, object.bits, atom));
-  return Value{bits};
+  return JsValue{bits};
 }
 
-Result<Value> QuickJs::get(Value object, std::string_view name) {
+Result<JsValue> QuickJs::get(JsValue object, std::string_view name) {
   SW_TRY(const std::uint32_t atom, new_atom(name));
-  SW_TRY(const Value value, get(object, atom));
+  SW_TRY(const JsValue value, get(object, atom));
   SW_CHECK_OK(instance_->call(exports_.free_atom, anchors_.context, atom));
   return value;
 }
 
-Result<void> QuickJs::set(Value object, std::string_view name, Value value) {
+Result<void> QuickJs::set(JsValue object, std::string_view name, JsValue value) {
   SW_TRY(const std::uint32_t address, place(name));
   SW_TRY(const std::int32_t status, instance_->call(exports_.set_property_str, anchors_.context,
                                                     object.bits, address, value.bits));
@@ -247,25 +247,26 @@ Result<void> QuickJs::set(Value object, std::string_view name, Value value) {
   return {};
 }
 
-Result<Value> QuickJs::compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name,
-                               std::int32_t flags) {
+Result<JsValue> QuickJs::compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name,
+                                 std::int32_t flags) {
   SW_TRY(const std::uint64_t bits,
          instance_->call(exports_.eval, anchors_.context, code, static_cast<std::uint32_t>(bytes),
                          file_name, flags));
-  return Value{bits};
+  return JsValue{bits};
 }
 
-Result<Value> QuickJs::evaluate(std::string_view code, std::string_view file_name,
-                                std::int32_t flags) {
+Result<JsValue> QuickJs::evaluate(std::string_view code, std::string_view file_name,
+                                  std::int32_t flags) {
   SW_TRY(const std::uint32_t code_address, place(code));
   SW_TRY(const std::uint32_t name_address, place(file_name));
-  SW_TRY(const Value value, compile(code_address, code.size(), name_address, flags));
+  SW_TRY(const JsValue value, compile(code_address, code.size(), name_address, flags));
   SW_CHECK_OK(deallocate(code_address));
   SW_CHECK_OK(deallocate(name_address));
   return value;
 }
 
-Result<Value> QuickJs::evaluate_without_source(std::string_view code, std::string_view file_name) {
+Result<JsValue> QuickJs::evaluate_without_source(std::string_view code,
+                                                 std::string_view file_name) {
   constexpr std::int32_t kStripSource = 1 << 4;
   SW_TRY(const std::uint32_t code_address, place(code));
   SW_TRY(const std::uint32_t name_address, place(file_name));
@@ -276,21 +277,21 @@ Result<Value> QuickJs::evaluate_without_source(std::string_view code, std::strin
   const std::uint32_t size = memory().load<std::uint32_t>(anchors_.scratch).value_or(0);
   SW_CHECK_OK(deallocate(code_address));
   SW_CHECK_OK(deallocate(name_address));
-  if (compiled == 0) return Value::exception();
+  if (compiled == 0) return JsValue::exception();
   SW_TRY(const std::uint32_t box, instance_->call(exports_.eval_bytes, compiled, size));
-  const Value value = unbox(box);
+  const JsValue value = unbox(box);
   SW_CHECK_OK(deallocate(box));
   SW_CHECK_OK(deallocate(compiled));
   return value;
 }
 
-Result<Value> QuickJs::run(Value code) {
+Result<JsValue> QuickJs::run(JsValue code) {
   SW_TRY(const std::uint64_t bits,
          instance_->call(exports_.eval_function, anchors_.context, code.bits));
-  return Value{bits};
+  return JsValue{bits};
 }
 
-Result<Value> QuickJs::call(Value function, std::span<const Value> arguments) {
+Result<JsValue> QuickJs::call(JsValue function, std::span<const JsValue> arguments) {
   // The callee reads its arguments where they lie, and may call host functions that come here
   // again.
   const bool has_slot = calls_ < kSlots && arguments.size_bytes() <= kSlotBytes;
@@ -303,20 +304,20 @@ Result<Value> QuickJs::call(Value function, std::span<const Value> arguments) {
   std::ranges::copy(std::as_bytes(arguments), to->begin());
   ++calls_;
   const auto bits =
-      instance_->call(exports_.call, anchors_.context, function.bits, Value::undefined().bits,
+      instance_->call(exports_.call, anchors_.context, function.bits, JsValue::undefined().bits,
                       static_cast<std::int32_t>(arguments.size()), address);
   --calls_;
   if (!bits.ok()) return bits.error();
   if (!has_slot) SW_CHECK_OK(deallocate(address));
-  return Value{*bits};
+  return JsValue{*bits};
 }
 
-Result<Value> QuickJs::take_exception() {
+Result<JsValue> QuickJs::take_exception() {
   SW_TRY(const std::uint64_t bits, instance_->call(exports_.get_exception, anchors_.context));
-  return Value{bits};
+  return JsValue{bits};
 }
 
-Result<void> QuickJs::throw_value(Value value) {
+Result<void> QuickJs::throw_value(JsValue value) {
   SW_TRY(const std::uint64_t bits,
          instance_->call(exports_.throw_value, anchors_.context, value.bits));
   static_cast<void>(bits);
@@ -339,25 +340,25 @@ Result<bool> QuickJs::run_job() {
   return status >= 0;
 }
 
-Result<bool> QuickJs::is_promise(Value value) {
-  if (!value.is(Value::kObject)) return false;
+Result<bool> QuickJs::is_promise(JsValue value) {
+  if (!value.is(JsValue::kObject)) return false;
   SW_TRY(const std::int32_t answer, instance_->call(exports_.is_promise, value.bits));
   return answer != 0;
 }
 
-Result<QuickJs::PromiseState> QuickJs::promise_state(Value promise) {
+Result<QuickJs::PromiseState> QuickJs::promise_state(JsValue promise) {
   SW_TRY(const std::int32_t state,
          instance_->call(exports_.promise_state, anchors_.context, promise.bits));
   return static_cast<PromiseState>(std::clamp(state, 0, 2));
 }
 
-Result<Value> QuickJs::promise_result(Value promise) {
+Result<JsValue> QuickJs::promise_result(JsValue promise) {
   SW_TRY(const std::uint64_t bits,
          instance_->call(exports_.promise_result, anchors_.context, promise.bits));
-  return Value{bits};
+  return JsValue{bits};
 }
 
-Result<void> QuickJs::mark_as_handled(Value promise) {
+Result<void> QuickJs::mark_as_handled(JsValue promise) {
   return instance_->call(exports_.mark_as_handled, anchors_.context, promise.bits);
 }
 

@@ -5,7 +5,7 @@
 // The interpreter's own functions, called from the host.
 //
 // Failure has two levels. An Error means that the guest is gone (it trapped, was stopped). A
-// JavaScript exception is the value Value::exception(), and the thrown value waits in the
+// JavaScript exception is the value JsValue::exception(), and the thrown value waits in the
 // interpreter for take_exception.
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class QuickJs;
 class Owned {
  public:
   Owned() = default;
-  Owned(QuickJs& js, Value value) : js_(&js), value_(value) {}
+  Owned(QuickJs& js, JsValue value) : js_(&js), value_(value) {}
   Owned(Owned&& other) noexcept : js_(other.js_), value_(other.release()) {}
   Owned& operator=(Owned&& other) noexcept {
     std::swap(js_, other.js_);
@@ -36,12 +36,12 @@ class Owned {
   }
   ~Owned();
 
-  Value get() const { return value_; }
-  Value release() { return std::exchange(value_, Value::undefined()); }
+  JsValue get() const { return value_; }
+  JsValue release() { return std::exchange(value_, JsValue::undefined()); }
 
  private:
   QuickJs* js_ = nullptr;
-  Value value_ = Value::undefined();
+  JsValue value_ = JsValue::undefined();
 };
 
 /// Addresses in the guest that stay the same from bake on.
@@ -83,53 +83,53 @@ class QuickJs {
 
   // Values.
 
-  Result<Value> duplicate(Value value);
-  Result<void> free(Value value);
+  Result<JsValue> duplicate(JsValue value);
+  Result<void> free(JsValue value);
   /// Memory that the interpreter itself allocated.
   Result<void> free_raw(std::uint32_t address);
   /// A value in a heap cell of its own, as host functions return it, and back.
-  Result<std::uint32_t> box(Value value);
-  Value unbox(std::uint32_t box) const;
+  Result<std::uint32_t> box(JsValue value);
+  JsValue unbox(std::uint32_t box) const;
   Result<void> free_box(std::uint32_t box);
 
   // Neither copies what lies in the guest's memory.
-  Result<Value> new_string(std::string_view utf8);
-  Result<Value> new_array_buffer(std::span<const std::byte> bytes);
-  Result<Value> new_object();
-  Result<Value> new_host_function(std::string_view name);
+  Result<JsValue> new_string(std::string_view utf8);
+  Result<JsValue> new_array_buffer(std::span<const std::byte> bytes);
+  Result<JsValue> new_object();
+  Result<JsValue> new_host_function(std::string_view name);
   /// UTF-8, with lone surrogates as three bytes each; its first `bytes_max` bytes. Errors:
   /// kLimitExceeded when the guest's limit has no room for the copy.
-  Result<std::string> to_text(Value value, std::size_t bytes_max = SIZE_MAX);
+  Result<std::string> to_text(JsValue value, std::size_t bytes_max = SIZE_MAX);
   /// The text of a number.
-  Result<std::string> number_text(Value value);
+  Result<std::string> number_text(JsValue value);
   /// Address and size of an ArrayBuffer's bytes; {0, 0} for a detached one.
-  Result<std::span<std::byte>> array_buffer(Value value);
+  Result<std::span<std::byte>> array_buffer(JsValue value);
 
   // Properties.
 
   Result<std::uint32_t> new_atom(std::string_view name);
-  Result<Value> get(Value object, std::uint32_t atom);
-  Result<Value> get(Value object, std::string_view name);
+  Result<JsValue> get(JsValue object, std::uint32_t atom);
+  Result<JsValue> get(JsValue object, std::string_view name);
   /// Takes over `value`.
-  Result<void> set(Value object, std::string_view name, Value value);
+  Result<void> set(JsValue object, std::string_view name, JsValue value);
 
   // Code.
 
   /// Both texts end with a NUL that does not count.
-  Result<Value> compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name,
-                        std::int32_t flags);
-  Result<Value> evaluate(std::string_view code, std::string_view file_name, std::int32_t flags);
+  Result<JsValue> compile(std::uint32_t code, std::size_t bytes, std::uint32_t file_name,
+                          std::int32_t flags);
+  Result<JsValue> evaluate(std::string_view code, std::string_view file_name, std::int32_t flags);
   /// Evaluates a script in global scope and leaves its functions without their source text, which
   /// would be kept once for each function that a function lies in.
-  Result<Value> evaluate_without_source(std::string_view code, std::string_view file_name);
+  Result<JsValue> evaluate_without_source(std::string_view code, std::string_view file_name);
   /// Runs compiled code; takes over `code`.
-  Result<Value> run(Value code);
+  Result<JsValue> run(JsValue code);
   /// Needs no memory of the guest's heap, of which there may be none, unless calls lie deep in one
   /// another.
-  Result<Value> call(Value function, std::span<const Value> arguments);
-  Result<Value> take_exception();
+  Result<JsValue> call(JsValue function, std::span<const JsValue> arguments);
+  Result<JsValue> take_exception();
   /// Takes over `value`.
-  Result<void> throw_value(Value value);
+  Result<void> throw_value(JsValue value);
   Result<void> throw_out_of_memory();
 
   // Promises and jobs.
@@ -138,10 +138,10 @@ class QuickJs {
   /// False when it threw.
   Result<bool> run_job();
   enum class PromiseState : std::uint8_t { kPending, kFulfilled, kRejected };
-  Result<bool> is_promise(Value value);
-  Result<PromiseState> promise_state(Value promise);
-  Result<Value> promise_result(Value promise);
-  Result<void> mark_as_handled(Value promise);
+  Result<bool> is_promise(JsValue value);
+  Result<PromiseState> promise_state(JsValue promise);
+  Result<JsValue> promise_result(JsValue promise);
+  Result<void> mark_as_handled(JsValue promise);
 
  private:
   template <class Signature>
@@ -188,8 +188,8 @@ class QuickJs {
   const Exports& exports() const { return exports_; }
 
  private:
-  Result<Value> make_of_bytes(const Function<u64(u32, u32, u32)>& make,
-                              std::span<const std::byte> bytes);
+  Result<JsValue> make_of_bytes(const Function<u64(u32, u32, u32)>& make,
+                                std::span<const std::byte> bytes);
 
   wasm::Instance* instance_ = nullptr;
   Anchors anchors_;

@@ -57,24 +57,24 @@ std::optional<std::string_view> module_keyword(std::string_view line) {
 Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
   Reply reply;
   if (exit_code_ && *exit_code_ != 0) reply.exit_code = *exit_code_ & 0xFF;
-  const Value shown = value.get();
+  const JsValue shown = value.get();
   switch (shown.tag()) {
-    case Value::kUndefined: return reply;
-    case Value::kNull: reply.value = text_value("null"); return reply;
-    case Value::kBool: reply.value = text_value(shown.as_bool() ? "true" : "false"); return reply;
-    case Value::kInt:
+    case JsValue::kUndefined: return reply;
+    case JsValue::kNull: reply.value = text_value("null"); return reply;
+    case JsValue::kBool: reply.value = text_value(shown.as_bool() ? "true" : "false"); return reply;
+    case JsValue::kInt:
       reply.value = text_value(fmt::format("{}", static_cast<std::int32_t>(shown.payload())));
       return reply;
-    case Value::kFloat: {
+    case JsValue::kFloat: {
       SW_TRY(std::string text, js_.number_text(shown));
       reply.value = text_value(std::move(text));
       return reply;
     }
-    case Value::kString:
-    case Value::kRope: {
+    case JsValue::kString:
+    case JsValue::kRope: {
       // Each of its units takes a byte at least. There may be no memory to write so long a text as
       // UTF-8.
-      SW_TRY(const Value length, js_.get(shown, length_atom_));
+      SW_TRY(const JsValue length, js_.get(shown, length_atom_));
       reply.value_too_long = length.as_number() >= static_cast<double>(value_bytes_max_);
       if (reply.value_too_long) return reply;
       SW_TRY(GuestText text, GuestText::of(js_, shown));
@@ -86,11 +86,11 @@ Result<Reply> JavaScriptGuest::answer(Owned value, std::string_view file_name) {
   }
 }
 
-Result<Reply> JavaScriptGuest::answer_with(Value shown, Reply reply, std::string_view file_name) {
+Result<Reply> JavaScriptGuest::answer_with(JsValue shown, Reply reply, std::string_view file_name) {
   // First as JSON. What is nested too deeply for that is shown as text.
   for (const bool as_text : {false, true}) {
-    const std::array arguments = {shown, Value::boolean(as_text),
-                                  Value::number(static_cast<double>(value_bytes_max_))};
+    const std::array arguments = {shown, JsValue::boolean(as_text),
+                                  JsValue::number(static_cast<double>(value_bytes_max_))};
     SW_TRY(auto answer, ask(Entry::kShowValue, arguments, value_bytes_max_));
     if (!answer) {
       SW_TRY(Progress progress, uncaught_exception());
@@ -125,7 +125,7 @@ Result<Reply> JavaScriptGuest::fail(Progress progress, std::string_view file_nam
   Reply reply;
   if (exited_) {
     reply.exit_code = *exited_ & 0xFF;
-  } else if (!progress || progress->reason.get() == Value::undefined()) {
+  } else if (!progress || progress->reason.get() == JsValue::undefined()) {
     // A `throw undefined` comes here too; a stop between two jobs has no value either.
     reply = must_stop() ? error_reply("InternalError", std::string(kInterrupted))
                         : error_reply("Error", "undefined");
@@ -146,16 +146,16 @@ Result<Reply> JavaScriptGuest::fail(Progress progress, std::string_view file_nam
 
 Result<Reply> JavaScriptGuest::run_out_of_memory() {
   SW_CHECK_OK(drop_exception());
-  return fail(Failure{Owned(js_, Value::of(Value::kNull))}, file_name_);
+  return fail(Failure{Owned(js_, JsValue::of(JsValue::kNull))}, file_name_);
 }
 
 /// Where there is no memory for an error's object, null is thrown, or nothing.
-bool JavaScriptGuest::is_lack_of_memory(Value reason) const {
-  return was_growth_refused() && (reason.is(Value::kNull) || reason.is(Value::kUninitialized));
+bool JavaScriptGuest::is_lack_of_memory(JsValue reason) const {
+  return was_growth_refused() && (reason.is(JsValue::kNull) || reason.is(JsValue::kUninitialized));
 }
 
 Result<Reply> JavaScriptGuest::fail_to_compile(std::string_view code, std::string_view file_name) {
-  SW_TRY(const Value problem, js_.take_exception());
+  SW_TRY(const JsValue problem, js_.take_exception());
   SW_TRY(Reply reply, fail(Failure{Owned(js_, problem)}, file_name));
   if (reply.error && reply.error->name == "SyntaxError" && reply.error->line_number) {
     if (const auto keyword = module_keyword(line_of(code, *reply.error->line_number))) {
@@ -178,10 +178,10 @@ Reply JavaScriptGuest::error_reply(std::string name, std::string message) {
   return reply;
 }
 
-Result<GuestError> JavaScriptGuest::describe(Value reason, std::string_view file_name) {
-  SW_TRY(const Value name, js_.new_string(file_name));
+Result<GuestError> JavaScriptGuest::describe(JsValue reason, std::string_view file_name) {
+  SW_TRY(const JsValue name, js_.new_string(file_name));
   const Owned file(js_, name);
-  const Value quietly = Value::boolean(answering_);
+  const JsValue quietly = JsValue::boolean(answering_);
   SW_TRY(auto text,
          ask(Entry::kDescribeError, std::array{reason, name, quietly}, kReplyHeadBytesMax));
   if (!text) {

@@ -10,7 +10,7 @@ namespace sw::engine::javascript {
 /// A JavaScript value as this build of QuickJS holds it: 64 bits, the upper half a tag, or a number
 /// whose bits are moved so that no tag is met. Plain bits: says nothing about who owns a reference
 /// (see Owned).
-struct Value {
+struct JsValue {
   std::uint64_t bits = 0;
 
   /// Tags are small; whatever is none of them is a number.
@@ -34,13 +34,13 @@ struct Value {
 
   static constexpr std::uint64_t kFloatShift = std::uint64_t{0x7FF8000A} << 32;
 
-  static constexpr Value of(Tag tag, std::uint32_t payload = 0) {
+  static constexpr JsValue of(Tag tag, std::uint32_t payload = 0) {
     return {(std::uint64_t{static_cast<std::uint32_t>(tag)} << 32) | payload};
   }
-  static constexpr Value undefined() { return of(kUndefined); }
-  static constexpr Value exception() { return of(kException); }
-  static constexpr Value boolean(bool value) { return of(kBool, value ? 1 : 0); }
-  static Value number(double value) {
+  static constexpr JsValue undefined() { return of(kUndefined); }
+  static constexpr JsValue exception() { return of(kException); }
+  static constexpr JsValue boolean(bool value) { return of(kBool, value ? 1 : 0); }
+  static JsValue number(double value) {
     const auto integer =
         static_cast<std::int32_t>(value >= -2147483648.0 && value <= 2147483647.0 ? value : 0);
     if (static_cast<double>(integer) == value &&
@@ -67,7 +67,7 @@ struct Value {
   }
   bool as_bool() const { return payload() != 0; }
 
-  bool operator==(const Value&) const = default;
+  bool operator==(const JsValue&) const = default;
 };
 
 }  // namespace sw::engine::javascript
