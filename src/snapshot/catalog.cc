@@ -54,9 +54,9 @@ Result<WireReader> unsealed(std::string_view key, BytesView row) {
   return in;
 }
 
-Result<ContextRecord> read_context(std::string_view key, BytesView row) {
+Result<ContextEntry> read_context(std::string_view key, BytesView row) {
   SW_TRY(WireReader in, unsealed(key, row));
-  ContextRecord record;
+  ContextEntry record;
   record.owner = in.number();
   record.family = in.number();
   record.checkpoints.resize(in.count(kCheckpointsMax, 4));
@@ -103,7 +103,7 @@ Result<void> check_context_name(std::string_view name) {
 }
 
 Result<void> put_context(storage::Transaction& transaction, storage::TableId table,
-                         std::string_view name, const ContextRecord& record) {
+                         std::string_view name, const ContextEntry& record) {
   WireWriter out;
   out.varint(record.owner);
   out.varint(record.family);
@@ -130,8 +130,8 @@ Result<void> put_next_owner(storage::Transaction& transaction, storage::TableId 
   return transaction.put(table, kNextOwnerKey, sealed(kNextOwnerKey, out));
 }
 
-Result<Catalog> read_catalog(storage::Reader& reader, storage::TableId table) {
-  Catalog catalog;
+Result<ContextCatalog> read_catalog(storage::Reader& reader, storage::TableId table) {
+  ContextCatalog catalog;
   SW_TRY(const auto next_owner, reader.get(table, kNextOwnerKey));
   if (next_owner) {
     SW_TRY(WireReader in, unsealed(kNextOwnerKey, *next_owner));
@@ -142,7 +142,7 @@ Result<Catalog> read_catalog(storage::Reader& reader, storage::TableId table) {
   SW_CHECK_OK(reader.scan(
       storage::Range::of_prefix(table, kContextPrefix), storage::Order::kAscending,
       [&](std::string_view key, BytesView row) -> Result<storage::Scan> {
-        SW_TRY(ContextRecord record, read_context(key, row));
+        SW_TRY(ContextEntry record, read_context(key, row));
         if (record.owner >= catalog.next_owner) {
           return Error{ErrorCode::kCorrupt, "snapshot context row: its owner is unknown"};
         }

@@ -25,7 +25,7 @@ namespace sw::snapshot {
 inline constexpr std::size_t kContextNameBytesMax = 256;
 inline constexpr std::size_t kLabelBytesMax = 256;
 
-struct ContextRecord {
+struct ContextEntry {
   std::uint32_t owner = 0;
   std::uint32_t family = 0;
   std::vector<CheckpointInfo> checkpoints;
@@ -36,7 +36,7 @@ struct ContextRecord {
   std::uint32_t next_sequence = 0;
 };
 
-using Contexts = std::map<std::string, ContextRecord, std::less<>>;
+using ContextEntries = std::map<std::string, ContextEntry, std::less<>>;
 
 std::string pack_key(std::uint32_t family, PackId id);
 std::string owner_prefix(std::uint32_t family, std::uint32_t owner);
@@ -45,16 +45,16 @@ std::optional<PackId> pack_of_key(std::string_view key);
 
 Result<void> check_context_name(std::string_view name);
 Result<void> put_context(storage::Transaction& transaction, storage::TableId table,
-                         std::string_view name, const ContextRecord& record);
+                         std::string_view name, const ContextEntry& record);
 Result<void> erase_context(storage::Transaction& transaction, storage::TableId table,
                            std::string_view name);
 Result<void> put_next_owner(storage::Transaction& transaction, storage::TableId table,
                             std::uint32_t next_owner);
 
-struct Catalog {
-  Contexts contexts;
+struct ContextCatalog {
+  ContextEntries contexts;
   std::uint32_t next_owner = 1;
 };
-Result<Catalog> read_catalog(storage::Reader& reader, storage::TableId table);
+Result<ContextCatalog> read_catalog(storage::Reader& reader, storage::TableId table);
 
 }  // namespace sw::snapshot

@@ -185,24 +185,24 @@ Result<std::uint8_t> best_stride(BytesView whole, Compression& compression) {
 }
 
 /// The pack's differences in the order of the format: sparse ones first, whole ones after them.
-struct Laid {
+struct OrderedDifferences {
   Bytes bytes;
   std::uint8_t stride = 1;
 };
 
-Result<Laid> lay_out(const Pack& pack, Compression& compression) {
-  Laid laid;
+Result<OrderedDifferences> order_differences(const Pack& pack, Compression& compression) {
+  OrderedDifferences ordered;
   Bytes whole;
   for (const Entry& entry : pack.entries) {
     const BytesView from = BytesView(pack.differences).subspan(entry.offset, entry.size);
-    Bytes& to = entry.whole ? whole : laid.bytes;
+    Bytes& to = entry.whole ? whole : ordered.bytes;
     to.insert(to.end(), from.begin(), from.end());
   }
-  if (whole.empty()) return laid;
-  SW_TRY(laid.stride, best_stride(whole, compression));
-  if (laid.stride != 1) whole = transpose(whole, laid.stride);
-  laid.bytes.insert(laid.bytes.end(), whole.begin(), whole.end());
-  return laid;
+  if (whole.empty()) return ordered;
+  SW_TRY(ordered.stride, best_stride(whole, compression));
+  if (ordered.stride != 1) whole = transpose(whole, ordered.stride);
+  ordered.bytes.insert(ordered.bytes.end(), whole.begin(), whole.end());
+  return ordered;
 }
 
 // ----------------------------------------------------------------------------------------------
@@ -420,12 +420,12 @@ std::optional<PackId> parse_pack_id(std::string_view text) {
 }
 
 Result<Bytes> encode_pack(const Pack& pack, Compression& compression) {
-  SW_TRY(const Laid laid, lay_out(pack, compression));
+  SW_TRY(const OrderedDifferences ordered, order_differences(pack, compression));
   const PackNumbers numbers(pack);
   WireWriter directory;
   directory.u8(static_cast<std::uint8_t>((pack.version ? kHasVersion : 0) |
                                          (pack.host_tables ? kHasHostTables : 0)));
-  directory.u8(laid.stride);
+  directory.u8(ordered.stride);
   directory.varint(numbers.others().size());
   for (const PackId id : numbers.others()) {
     directory.varint(id.owner);
@@ -438,7 +438,7 @@ Result<Bytes> encode_pack(const Pack& pack, Compression& compression) {
   WireWriter body;
   SW_CHECK_OK(write_section(body, directory.out(), compression));
   for (const Entry& entry : pack.entries) body.u32(entry.check);
-  SW_CHECK_OK(write_section(body, laid.bytes, compression));
+  SW_CHECK_OK(write_section(body, ordered.bytes, compression));
   if (pack.host_tables) SW_CHECK_OK(write_section(body, *pack.host_tables, compression));
 
   WireWriter out;

@@ -49,10 +49,10 @@ std::string to_string(PackId id);
 std::optional<PackId> parse_pack_id(std::string_view text);
 
 /// A page or a table node within a pack.
-struct Place {
+struct PackRef {
   PackId pack;
   std::uint16_t index = 0;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const PackRef&) const = default;
 };
 
 /// What a stored page is the difference to.
@@ -63,7 +63,7 @@ struct Entry {
   std::uint32_t page = 0;
   Against against = Against::kZero;
   bool whole = false;        ///< the difference is a whole page, else it is sparse
-  Place base{};              ///< with kStored
+  PackRef base{};            ///< with kStored
   std::uint32_t check = 0;   ///< of the page's content
   std::uint32_t offset = 0;  ///< of the difference in Pack::differences
   std::uint32_t size = 0;
@@ -73,7 +73,7 @@ struct Entry {
 struct PageRun {
   std::uint16_t page_in_region = 0;
   std::uint16_t length = 0;
-  Place first;
+  PackRef first;
   bool plain = false;  ///< none of the entries is a difference to a stored page
 };
 
@@ -85,7 +85,7 @@ struct Node {
 
 struct RegionRef {
   std::uint32_t region = 0;
-  Place node;
+  PackRef node;
 };
 
 struct Version {

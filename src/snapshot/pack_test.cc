@@ -111,7 +111,7 @@ TEST(Pack, ComesBackAsItWas) {
   const PageRun& run = after->nodes[0].runs[1];
   EXPECT_EQ(run.page_in_region, 100);
   EXPECT_EQ(run.length, 156);
-  EXPECT_EQ(run.first, (Place{{3, 4}, 17}));
+  EXPECT_EQ(run.first, (PackRef{{3, 4}, 17}));
   EXPECT_FALSE(run.plain);
   EXPECT_TRUE(after->nodes[0].runs[0].plain);
   ASSERT_TRUE(after->version);
@@ -125,7 +125,7 @@ TEST(Pack, ComesBackAsItWas) {
   EXPECT_EQ(after->version->host_tables, kSelf);
   ASSERT_EQ(after->version->regions.size(), 3U);
   EXPECT_EQ(after->version->regions[2].region, 9U);
-  EXPECT_EQ(after->version->regions[2].node, (Place{{1, 2}, 3}));
+  EXPECT_EQ(after->version->regions[2].node, (PackRef{{1, 2}, 3}));
   EXPECT_EQ(as_text(*after->host_tables), "host tables");
 }
 

@@ -34,14 +34,14 @@ std::uint64_t digest_share(std::uint32_t page, std::uint64_t hash) {
 }
 
 const PageState* PageTable::find(std::uint32_t page) const {
-  const auto slot = slots_.find(page / kRegionPages);
-  return slot == slots_.end() ? nullptr : &(*slot->second.pages)[page % kRegionPages];
+  const auto stored = regions_.find(page / kRegionPages);
+  return stored == regions_.end() ? nullptr : &(*stored->second.pages)[page % kRegionPages];
 }
 
 PageState& PageTable::at(std::uint32_t page) {
-  Slot& slot = slots_[page / kRegionPages];
-  if (!slot.pages) slot.pages = std::make_unique<Region>();
-  return (*slot.pages)[page % kRegionPages];
+  StoredRegion& stored = regions_[page / kRegionPages];
+  if (!stored.pages) stored.pages = std::make_unique<Region>();
+  return (*stored.pages)[page % kRegionPages];
 }
 
 }  // namespace sw::snapshot

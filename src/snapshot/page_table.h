@@ -15,7 +15,7 @@
 namespace sw::snapshot {
 
 struct PageState {
-  Place place;                    ///< no pack: the page is as in the image (or zero beyond it)
+  PackRef place;                  ///< no pack: the page is as in the image (or zero beyond it)
   std::uint8_t depth = 0;         ///< length of the chain of differences to stored pages
   bool hashed = false;            ///< `hash` is that of the content; always so when stored
   std::uint32_t chain_begin = 0;  ///< sequence of the pack where the chain begins
@@ -34,20 +34,20 @@ std::uint64_t digest_share(std::uint32_t page, std::uint64_t hash);
 
 class PageTable {
  public:
-  struct Slot {
+  struct StoredRegion {
     std::unique_ptr<Region> pages;
-    Place node;  ///< no pack: no page of it is stored
+    PackRef node;  ///< no pack: no page of it is stored
   };
 
   /// Null when nothing is known of the page: it is as in the image.
   const PageState* find(std::uint32_t page) const;
   PageState& at(std::uint32_t page);
 
-  Slot& slot(std::uint32_t region) { return slots_[region]; }
-  const std::map<std::uint32_t, Slot>& slots() const { return slots_; }
+  StoredRegion& region(std::uint32_t region) { return regions_[region]; }
+  const std::map<std::uint32_t, StoredRegion>& regions() const { return regions_; }
 
  private:
-  std::map<std::uint32_t, Slot> slots_;
+  std::map<std::uint32_t, StoredRegion> regions_;
 };
 
 }  // namespace sw::snapshot

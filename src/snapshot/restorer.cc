@@ -38,20 +38,20 @@ Result<void> Restorer::restore_region(const RegionRef& region) {
                              to_string(pack->id), node->index, region.region)};
   }
   for (const PageRun& run : node->runs) SW_CHECK_OK(restore_run(region.region, run));
-  live_.table.slot(region.region).node = region.node;
+  live_.table.region(region.region).node = region.node;
   return {};
 }
 
 Result<void> Restorer::restore_run(std::uint32_t region, const PageRun& run) {
   for (std::uint16_t i = 0; i < run.length; ++i) {
     const std::uint32_t page = region * kRegionPages + run.page_in_region + i;
-    const Place place = {run.first.pack, static_cast<std::uint16_t>(run.first.index + i)};
+    const PackRef place = {run.first.pack, static_cast<std::uint16_t>(run.first.index + i)};
     SW_CHECK_OK(restore_page(page, place, run.plain));
   }
   return {};
 }
 
-Result<void> Restorer::restore_page(std::uint32_t page, Place place, bool plain) {
+Result<void> Restorer::restore_page(std::uint32_t page, PackRef place, bool plain) {
   if ((std::size_t{page} + 1) * kPageBytes > memory_.size())
     return damaged(page, "it lies outside the memory");
   PageState& state = live_.table.at(page);
@@ -71,7 +71,7 @@ Result<void> Restorer::restore_page(std::uint32_t page, Place place, bool plain)
 /// Applies the differences from the page's own back to the one where its chain begins.
 Result<void> Restorer::build_page(std::uint32_t page, PageState& state, Page& content) {
   std::uint32_t check = 0;
-  Place at = state.place;
+  PackRef at = state.place;
   for (std::uint32_t depth = 0; depth <= kChainLengthMax; ++depth) {
     if (!pack_ || pack_->id != at.pack) {
       auto pack = packs_.pack(at.pack);
@@ -115,9 +115,9 @@ Result<Against> Restorer::apply(std::uint32_t page, const Pack& pack, const Entr
 /// The pages written last are those most likely to be written next.
 void Restorer::keep_recent_pages(std::uint32_t newest_sequence) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pages;  // {sequence, page}
-  for (const auto& [region, slot] : live_.table.slots()) {
+  for (const auto& [region, stored] : live_.table.regions()) {
     for (std::uint32_t i = 0; i < kRegionPages; ++i) {
-      const PageState& state = (*slot.pages)[i];
+      const PageState& state = (*stored.pages)[i];
       if (state.stored() && newest_sequence - state.place.pack.sequence <= kChainSpanMax) {
         pages.emplace_back(state.place.pack.sequence, region * kRegionPages + i);
       }

@@ -36,7 +36,7 @@ std::optional<VersionId> Live::version() const {
 }
 std::uint64_t Live::stored_pages() const { return state_->stored_pages; }
 std::size_t Live::bookkeeping_bytes() const {
-  return sizeof(LiveState) + state_->table.slots().size() * sizeof(Region) +
+  return sizeof(LiveState) + state_->table.regions().size() * sizeof(Region) +
          state_->recent.bytes() + state_->host_tables.size();
 }
 
@@ -50,7 +50,7 @@ Result<std::unique_ptr<SnapshotStore>> SnapshotStore::open(storage::ObjectStorag
                                                            const Options& options) {
   auto state = std::make_unique<State>(storage, options);
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
-    SW_TRY(Catalog catalog, read_catalog(reader, options.contexts_table));
+    SW_TRY(ContextCatalog catalog, read_catalog(reader, options.contexts_table));
     state->contexts = std::move(catalog.contexts);
     state->next_owner = catalog.next_owner;
     return {};
@@ -75,7 +75,7 @@ Result<Live> SnapshotStore::begin(std::string_view context, std::string_view bui
   auto live = std::make_unique<LiveState>(std::string(context), std::string(build),
                                           state_->options.recent_bytes_max);
   if (has(context)) {
-    SW_TRY(const ContextRecord* const record, state_->find(context));
+    SW_TRY(const ContextEntry* const record, state_->find(context));
     live->based_on = record->newest;
   }
   return Live(std::move(live));
@@ -86,12 +86,12 @@ Result<SaveStats> SnapshotStore::save(Live& live, const Step& step, const Also& 
   LiveState& memory = live.state();
   SW_CHECK_OK(s.refresh());
   const bool is_new = !has(memory.context);
-  ContextRecord fresh{.owner = s.next_owner,
-                      .family = s.next_owner,
-                      .checkpoints = {},
-                      .newest = {},
-                      .next_sequence = 1};
-  ContextRecord* record = &fresh;
+  ContextEntry fresh{.owner = s.next_owner,
+                     .family = s.next_owner,
+                     .checkpoints = {},
+                     .newest = {},
+                     .next_sequence = 1};
+  ContextEntry* record = &fresh;
   Version version;
   if (!is_new) {
     SW_TRY(record, s.find(memory.context));
@@ -133,20 +133,20 @@ Result<SaveStats> SnapshotStore::save(Live& live, const Step& step, const Also& 
 }
 
 Result<VersionInfo> SnapshotStore::latest(std::string_view context) {
-  SW_TRY(const ContextRecord* const record, state_->find(context));
+  SW_TRY(const ContextEntry* const record, state_->find(context));
   SW_TRY(const Version version, state_->version_of(*record, record->newest));
   return info_of(record->newest, version);
 }
 
 Result<std::vector<VersionInfo>> SnapshotStore::versions(std::string_view context) {
-  SW_TRY(const ContextRecord* const record, state_->find(context));
+  SW_TRY(const ContextEntry* const record, state_->find(context));
   return state_->history_of(*record);
 }
 
 Result<Restored> SnapshotStore::restore(std::string_view context, VersionId version,
                                         std::string_view build, BytesView image,
                                         std::span<std::byte> memory) {
-  SW_TRY(const ContextRecord* const record, state_->find(context));
+  SW_TRY(const ContextEntry* const record, state_->find(context));
   SW_CHECK_OK(state_->check_kept(*record, version));
   std::unique_ptr<LiveState> live;
   Bytes host_tables;
@@ -188,7 +188,7 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
 
 Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t runs,
                                         std::int64_t time_ms, const Also& also) {
-  SW_TRY(ContextRecord* const record, state_->find(context));
+  SW_TRY(ContextEntry* const record, state_->find(context));
   SW_TRY(const auto versions, state_->history_of(*record, runs));
   if (versions.size() <= runs) {
     return invalid(
@@ -202,7 +202,7 @@ Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t 
 
 Result<VersionInfo> SnapshotStore::rewind(std::string_view context, VersionId version,
                                           std::int64_t time_ms, const Also& also) {
-  SW_TRY(ContextRecord* const record, state_->find(context));
+  SW_TRY(ContextEntry* const record, state_->find(context));
   SW_CHECK_OK(state_->check_kept(*record, version));
   SW_TRY(Version copy, state_->version_of(*record, version));
   copy.time_ms = time_ms;
@@ -219,18 +219,18 @@ Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<
   SW_CHECK_OK(s.refresh());
   if (has(new_context))
     return invalid(fmt::format("there is a context \"{}\" already", new_context));
-  SW_TRY(const ContextRecord* const source, s.find(context));
+  SW_TRY(const ContextEntry* const source, s.find(context));
   const VersionId from = version.value_or(source->newest);
   SW_TRY(const std::uint32_t history, s.check_kept(*source, from));
   SW_TRY(Version copy, s.version_of(*source, from));
   copy.time_ms = time_ms;
   copy.history = history;
   // Its sequence goes on where the source's is, since references lead to smaller numbers only.
-  ContextRecord forked{.owner = s.next_owner,
-                       .family = source->family,
-                       .checkpoints = {},
-                       .newest = {},
-                       .next_sequence = source->next_sequence};
+  ContextEntry forked{.owner = s.next_owner,
+                      .family = source->family,
+                      .checkpoints = {},
+                      .newest = {},
+                      .next_sequence = source->next_sequence};
   SW_TRY(const VersionInfo info,
          s.append_version(
              forked, std::move(copy), also, [&](storage::Transaction& transaction) -> Result<void> {
@@ -276,7 +276,7 @@ Result<VersionInfo> SnapshotStore::add_checkpoint(std::string_view context, std:
   if (label.empty() || label.size() > kLabelBytesMax) {
     return invalid(fmt::format("a checkpoint's label has 1 to {} bytes", kLabelBytesMax));
   }
-  SW_TRY(const ContextRecord* const record, state_->find(context));
+  SW_TRY(const ContextEntry* const record, state_->find(context));
   std::vector<CheckpointInfo> checkpoints = record->checkpoints;
   if (std::ranges::find(checkpoints, label, &CheckpointInfo::label) != checkpoints.end()) {
     return invalid(fmt::format("there is a checkpoint \"{}\" already", label));
@@ -292,13 +292,13 @@ Result<VersionInfo> SnapshotStore::add_checkpoint(std::string_view context, std:
 }
 
 Result<std::vector<CheckpointInfo>> SnapshotStore::checkpoints(std::string_view context) const {
-  SW_TRY(const ContextRecord* const record, state_->find(context));
+  SW_TRY(const ContextEntry* const record, state_->find(context));
   return record->checkpoints;
 }
 
 Result<void> SnapshotStore::remove_checkpoint(std::string_view context, std::string_view label,
                                               const Also& also) {
-  SW_TRY(const ContextRecord* const record, state_->find(context));
+  SW_TRY(const ContextEntry* const record, state_->find(context));
   std::vector<CheckpointInfo> checkpoints = record->checkpoints;
   if (std::erase_if(checkpoints, [&](const CheckpointInfo& c) { return c.label == label; }) == 0) {
     return not_found("checkpoint", label);
@@ -317,7 +317,7 @@ Result<void> SnapshotStore::collect() {
 }
 
 Result<Usage> SnapshotStore::usage(std::string_view context) {
-  SW_TRY(const ContextRecord* const record, state_->find(context));
+  SW_TRY(const ContextEntry* const record, state_->find(context));
   return state_->usage_of(owner_prefix(record->family, record->owner));
 }
 

@@ -122,10 +122,10 @@ class StepEncoder {
   }
 
   void drop_pages_beyond_the_end() {
-    for (const auto& [region, slot] : live_.table.slots()) {
+    for (const auto& [region, stored] : live_.table.regions()) {
       for (std::uint32_t i = 0; i < kRegionPages; ++i) {
         const std::uint32_t page = region * kRegionPages + i;
-        if (page >= memory_pages_ && (*slot.pages)[i].stored()) remove(page, (*slot.pages)[i]);
+        if (page >= memory_pages_ && (*stored.pages)[i].stored()) remove(page, (*stored.pages)[i]);
       }
     }
   }
@@ -155,10 +155,10 @@ class StepEncoder {
     if (packs.empty()) return;
     std::set<std::uint32_t> changed;
     for (const Change& change : out_.changes) changed.insert(change.page);
-    for (const auto& [region, slot] : live_.table.slots()) {
+    for (const auto& [region, stored] : live_.table.regions()) {
       for (std::uint32_t i = 0; i < kRegionPages; ++i) {
         const std::uint32_t page = region * kRegionPages + i;
-        const PageState& state = (*slot.pages)[i];
+        const PageState& state = (*stored.pages)[i];
         if (!state.stored() || !packs.contains(state.place.pack) || changed.contains(page))
           continue;
         // Its content is what was stored, unless the caller's ranges left out a change; then it
@@ -258,17 +258,18 @@ class StepEncoder {
   /// The regions with changes, as they will be; their nodes go into the last pack.
   void update_regions() {
     for (const Change& change : out_.changes) {
-      PageTable::Slot& slot = out_.regions[change.page / kRegionPages];
-      if (!slot.pages) {
-        slot.pages = std::make_unique<Region>(*live_.table.slot(change.page / kRegionPages).pages);
+      PageTable::StoredRegion& stored = out_.regions[change.page / kRegionPages];
+      if (!stored.pages) {
+        stored.pages =
+            std::make_unique<Region>(*live_.table.region(change.page / kRegionPages).pages);
       }
-      (*slot.pages)[change.page % kRegionPages] = change.removed ? PageState{} : change.state;
+      (*stored.pages)[change.page % kRegionPages] = change.removed ? PageState{} : change.state;
     }
-    for (auto& [region, slot] : out_.regions) {
-      std::vector<PageRun> runs = runs_of(*slot.pages);
+    for (auto& [region, stored] : out_.regions) {
+      std::vector<PageRun> runs = runs_of(*stored.pages);
       if (runs.empty()) continue;
       const auto index = static_cast<std::uint16_t>(pack_.nodes.size());
-      slot.node = {last_, index};
+      stored.node = {last_, index};
       pack_.nodes.push_back({index, region, std::move(runs)});
     }
   }
@@ -281,9 +282,9 @@ class StepEncoder {
     version.time_ms = step_.time_ms;
     version.pages = out_.stored_pages;
     version.digest = out_.digest;
-    for (const auto& [region, slot] : live_.table.slots()) {
+    for (const auto& [region, stored] : live_.table.regions()) {
       const auto changed = out_.regions.find(region);
-      const Place node = changed == out_.regions.end() ? slot.node : changed->second.node;
+      const PackRef node = changed == out_.regions.end() ? stored.node : changed->second.node;
       if (node.pack) version.regions.push_back({region, node});
     }
     add_host_tables(version);
@@ -335,7 +336,7 @@ void remember(LiveState& live, PreparedStep step, const Step& input) {
       live.recent.put(change.page, page_at(input.memory, change.page), step.stats.version.sequence);
     }
   }
-  for (auto& [region, slot] : step.regions) live.table.slot(region) = std::move(slot);
+  for (auto& [region, stored] : step.regions) live.table.region(region) = std::move(stored);
   live.based_on = step.stats.version;
   live.memory_bytes = input.memory.size();
   live.digest = step.digest;

@@ -42,7 +42,7 @@ struct PreparedStep {
   std::vector<std::pair<PackId, Bytes>> packs;
   std::vector<std::pair<PackId, std::size_t>> entry_counts;
   std::vector<Change> changes;  // by page
-  std::map<std::uint32_t, PageTable::Slot> regions;
+  std::map<std::uint32_t, PageTable::StoredRegion> regions;
   std::uint64_t digest = 0;
   std::uint64_t stored_pages = 0;
   PackId host_tables_pack;

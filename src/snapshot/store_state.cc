@@ -31,7 +31,7 @@ PackReader SnapshotStore::State::reader_of(storage::Reader& reader, std::uint32_
   return {reader, options.packs_table, family, compression};
 }
 
-Result<ContextRecord*> SnapshotStore::State::find(std::string_view name) {
+Result<ContextEntry*> SnapshotStore::State::find(std::string_view name) {
   SW_CHECK_OK(refresh());
   const auto found = contexts.find(name);
   if (found == contexts.end()) return not_found("context", name);
@@ -39,7 +39,7 @@ Result<ContextRecord*> SnapshotStore::State::find(std::string_view name) {
   return &found->second;
 }
 
-Result<void> SnapshotStore::State::find_newest(ContextRecord& record) {
+Result<void> SnapshotStore::State::find_newest(ContextEntry& record) {
   if (record.newest) return {};
   const std::string prefix = owner_prefix(record.family, record.owner);
   PackId newest;
@@ -59,7 +59,7 @@ Result<void> SnapshotStore::State::find_newest(ContextRecord& record) {
   return {};
 }
 
-Result<Version> SnapshotStore::State::version_of(const ContextRecord& record, PackId id) {
+Result<Version> SnapshotStore::State::version_of(const ContextEntry& record, PackId id) {
   Version version;
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
     SW_TRY(Pack pack, reader_of(reader, record.family).directory(id));
@@ -72,7 +72,7 @@ Result<Version> SnapshotStore::State::version_of(const ContextRecord& record, Pa
   return version;
 }
 
-Result<std::vector<VersionInfo>> SnapshotStore::State::history_of(const ContextRecord& record,
+Result<std::vector<VersionInfo>> SnapshotStore::State::history_of(const ContextEntry& record,
                                                                   std::uint32_t runs_max) {
   std::vector<VersionInfo> found;
   PackId id = record.newest;
@@ -85,7 +85,7 @@ Result<std::vector<VersionInfo>> SnapshotStore::State::history_of(const ContextR
   return found;
 }
 
-Result<std::uint32_t> SnapshotStore::State::check_kept(const ContextRecord& record, PackId id) {
+Result<std::uint32_t> SnapshotStore::State::check_kept(const ContextEntry& record, PackId id) {
   if (id == record.newest) return record.history;
   SW_TRY(const auto versions, history_of(record));
   const auto found = std::ranges::find(versions, id, &VersionInfo::id);
@@ -105,7 +105,7 @@ Result<void> SnapshotStore::State::commit(
 
 Result<void> SnapshotStore::State::refresh() {
   if (!stale) return {};
-  Catalog catalog;
+  ContextCatalog catalog;
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
     SW_TRY(catalog, read_catalog(reader, options.contexts_table));
     return {};
@@ -118,7 +118,7 @@ Result<void> SnapshotStore::State::refresh() {
   return {};
 }
 
-void SnapshotStore::State::note_committed(ContextRecord& record, PackId newest,
+void SnapshotStore::State::note_committed(ContextEntry& record, PackId newest,
                                           std::uint32_t history, std::size_t packs) {
   record.newest = newest;
   record.history = history;
@@ -126,7 +126,7 @@ void SnapshotStore::State::note_committed(ContextRecord& record, PackId newest,
   families[record.family].packs_written += packs;
 }
 
-Result<VersionInfo> SnapshotStore::State::append_version(ContextRecord& record, Version version,
+Result<VersionInfo> SnapshotStore::State::append_version(ContextEntry& record, Version version,
                                                          const Also& also, const Also& before) {
   Pack pack{.id = {record.owner, record.next_sequence}};
   pack.version = std::move(version);
@@ -144,7 +144,7 @@ Result<VersionInfo> SnapshotStore::State::append_version(ContextRecord& record, 
 Result<void> SnapshotStore::State::change_checkpoints(std::string_view name,
                                                       std::vector<CheckpointInfo> checkpoints,
                                                       const Also& also) {
-  ContextRecord changed = contexts.find(name)->second;
+  ContextEntry changed = contexts.find(name)->second;
   changed.checkpoints = std::move(checkpoints);
   SW_CHECK_OK(commit([&](storage::Transaction& transaction) -> Result<void> {
     SW_CHECK_OK(put_context(transaction, options.contexts_table, name, changed));

@@ -37,7 +37,7 @@ struct SnapshotStore::State {
   storage::ObjectStorage& storage;
   Options options;
   Compression compression;
-  Contexts contexts;
+  ContextEntries contexts;
   std::uint32_t next_owner = 1;
   std::map<std::uint32_t, Family> families;
   EntryCounts entry_counts;
@@ -47,20 +47,20 @@ struct SnapshotStore::State {
 
   PackReader reader_of(storage::Reader& reader, std::uint32_t family);
 
-  Result<ContextRecord*> find(std::string_view name);
+  Result<ContextEntry*> find(std::string_view name);
 
   /// A context's newest version is the last of its packs.
-  Result<void> find_newest(ContextRecord& record);
+  Result<void> find_newest(ContextEntry& record);
 
-  Result<Version> version_of(const ContextRecord& record, PackId id);
+  Result<Version> version_of(const ContextEntry& record, PackId id);
 
   /// The newest version and those that undo can reach.
-  Result<std::vector<VersionInfo>> history_of(const ContextRecord& record,
+  Result<std::vector<VersionInfo>> history_of(const ContextEntry& record,
                                               std::uint32_t runs_max = UINT32_MAX);
 
   /// How many runs can be undone from a version. kNotFound if what the version needs may have been
   /// collected.
-  Result<std::uint32_t> check_kept(const ContextRecord& record, PackId id);
+  Result<std::uint32_t> check_kept(const ContextEntry& record, PackId id);
 
   /// After a commit that failed it is not known what is stored.
   Result<void> commit(const std::function<Result<void>(storage::Transaction&)>& body);
@@ -71,10 +71,10 @@ struct SnapshotStore::State {
   /// The packs whose keys begin with `prefix`.
   Result<Usage> usage_of(const std::string& prefix);
 
-  void note_committed(ContextRecord& record, PackId newest, std::uint32_t history,
+  void note_committed(ContextEntry& record, PackId newest, std::uint32_t history,
                       std::size_t packs);
 
-  Result<VersionInfo> append_version(ContextRecord& record, Version version, const Also& also,
+  Result<VersionInfo> append_version(ContextEntry& record, Version version, const Also& also,
                                      const Also& before = {});
 
   Result<void> change_checkpoints(std::string_view name, std::vector<CheckpointInfo> checkpoints,

@@ -23,35 +23,36 @@ class Walk {
     push(path);
   }
 
-  Result<Spot> run(LastLink last) {
-    Spot spot{.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
+  Result<ResolvedPath> run(LastLink last) {
+    ResolvedPath resolved{
+        .parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
     while (!todo_.empty()) {
       const std::string part = std::move(todo_.back());
       todo_.pop_back();
       if (part == "..") {
         if (directories_.size() == 1) return escapes();
         directories_.pop_back();
-        spot = {.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
+        resolved = {.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
         continue;
       }
       Node& directory = *directories_.back();
       const auto entry = directory.directory->find(part);
       if (!entry.ok()) return fail(entry.error());
       if (*entry == nullptr && !todo_.empty()) return fail(Errno::kNoent);
-      spot = {.parent = &directory, .name = part, .node = *entry ? (*entry)->node : nullptr};
-      if (!spot.node) return spot;
-      if (spot.node->type == FileType::kDirectory) {
-        directories_.push_back(spot.node.get());
-      } else if (spot.node->type == FileType::kSymbolicLink &&
+      resolved = {.parent = &directory, .name = part, .node = *entry ? (*entry)->node : nullptr};
+      if (!resolved.node) return resolved;
+      if (resolved.node->type == FileType::kDirectory) {
+        directories_.push_back(resolved.node.get());
+      } else if (resolved.node->type == FileType::kSymbolicLink &&
                  (!todo_.empty() || last == LastLink::kFollow)) {
         if (++links_ > wasi::kSymlinksFollowedMax) return fail(Errno::kLoop);
-        if (!follow(spot.node->target)) return escapes();
-        spot = {.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
+        if (!follow(resolved.node->target)) return escapes();
+        resolved = {.parent = nullptr, .name = {}, .node = directories_.back()->shared_from_this()};
       } else if (!todo_.empty()) {
         return fail(Errno::kNotdir);
       }
     }
-    return spot;
+    return resolved;
   }
 
  private:
@@ -99,7 +100,7 @@ class Walk {
 
 }  // namespace
 
-Result<Spot> find_spot(wasi::Tree& tree, std::string_view path, LastLink last) {
+Result<ResolvedPath> resolve_path(wasi::Tree& tree, std::string_view path, LastLink last) {
   return Walk(tree, path).run(last);
 }
 

@@ -13,7 +13,7 @@
 
 namespace sw {
 
-struct Spot {
+struct ResolvedPath {
   wasi::Node* parent = nullptr;      ///< holds the name; null for the root
   std::string name;                  ///< empty when links led to a directory by dots
   std::shared_ptr<wasi::Node> node;  ///< null when there is no such name
@@ -24,6 +24,6 @@ enum class LastLink : std::uint8_t { kFollow, kKeep };
 /// `path` is normalized.
 /// Errors: kFileNotFound when a directory on the way is missing, kNotDirectory, kFileSystem for too
 /// many links (ELOOP), kPermission for a link that leads out.
-Result<Spot> find_spot(wasi::Tree& tree, std::string_view path, LastLink last);
+Result<ResolvedPath> resolve_path(wasi::Tree& tree, std::string_view path, LastLink last);
 
 }  // namespace sw

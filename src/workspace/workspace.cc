@@ -81,9 +81,9 @@ Result<void> room_for(const wasi::Tree& tree, std::uint64_t bytes, std::uint64_t
 
 /// What a path leads to; kNoent when that is nothing.
 Result<std::shared_ptr<Node>> find(wasi::Tree& tree, const std::string& path) {
-  SW_TRY(Spot spot, find_spot(tree, path, LastLink::kFollow));
-  if (!spot.node) return failure(path, Errno::kNoent);
-  return std::move(spot.node);
+  SW_TRY(ResolvedPath resolved, resolve_path(tree, path, LastLink::kFollow));
+  if (!resolved.node) return failure(path, Errno::kNoent);
+  return std::move(resolved.node);
 }
 
 Result<void> list_into(std::vector<WorkspaceEntry>& entries, const std::string& path,
@@ -199,14 +199,14 @@ Result<void> Workspace::put(const std::string& path, Bytes bytes, std::uint64_t 
     error.context["actualSize"] = std::to_string(bytes.size());
     return error;
   }
-  SW_TRY(const Spot spot, find_spot(*tree_, path, LastLink::kFollow));
-  if (spot.node && is_directory(*spot.node)) return failure(path, Errno::kIsdir);
-  const std::uint64_t freed = spot.node ? spot.node->size() : 0;
+  SW_TRY(const ResolvedPath resolved, resolve_path(*tree_, path, LastLink::kFollow));
+  if (resolved.node && is_directory(*resolved.node)) return failure(path, Errno::kIsdir);
+  const std::uint64_t freed = resolved.node ? resolved.node->size() : 0;
   SW_CHECK_OK(room_for(*tree_, tree_->usage().bytes - freed + bytes.size(),
-                       tree_->usage().entries + (spot.node ? 0 : 1)));
-  std::shared_ptr<Node> file = spot.node;
+                       tree_->usage().entries + (resolved.node ? 0 : 1)));
+  std::shared_ptr<Node> file = resolved.node;
   if (!file) {
-    auto made = tree_->create(*spot.parent, spot.name, FileType::kRegularFile, now_ns);
+    auto made = tree_->create(*resolved.parent, resolved.name, FileType::kRegularFile, now_ns);
     if (!made.ok()) return failure(path, made.error());
     file = *std::move(made);
   }
@@ -216,20 +216,21 @@ Result<void> Workspace::put(const std::string& path, Bytes bytes, std::uint64_t 
 Result<void> Workspace::make_directory(std::string_view given, Depth depth, std::uint64_t now_ns) {
   SW_TRY(const std::string path, usable(given));
   if (path == kWorkspaceRoot) return {};
-  const auto make = [&](const Spot& spot) -> Result<void> {
+  const auto make = [&](const ResolvedPath& resolved) -> Result<void> {
     SW_CHECK_OK(room_for(*tree_, 0, tree_->usage().entries + 1));
-    return done_or(path,
-                   tree_->create(*spot.parent, spot.name, FileType::kDirectory, now_ns).error());
+    return done_or(
+        path, tree_->create(*resolved.parent, resolved.name, FileType::kDirectory, now_ns).error());
   };
   if (depth == Depth::kOne) {
-    SW_TRY(const Spot spot, find_spot(*tree_, path, LastLink::kKeep));
-    return spot.node ? Result<void>(failure(path, Errno::kExist)) : make(spot);
+    SW_TRY(const ResolvedPath resolved, resolve_path(*tree_, path, LastLink::kKeep));
+    return resolved.node ? Result<void>(failure(path, Errno::kExist)) : make(resolved);
   }
   for (std::size_t end = kWorkspaceRoot.size(); end < path.size();) {
     end = std::min(path.find('/', end + 1), path.size());
-    SW_TRY(const Spot spot, find_spot(*tree_, path.substr(0, end), LastLink::kFollow));
-    if (!spot.node) SW_CHECK_OK(make(spot));
-    else if (!is_directory(*spot.node)) return failure(path, Errno::kNotdir);
+    SW_TRY(const ResolvedPath resolved,
+           resolve_path(*tree_, path.substr(0, end), LastLink::kFollow));
+    if (!resolved.node) SW_CHECK_OK(make(resolved));
+    else if (!is_directory(*resolved.node)) return failure(path, Errno::kNotdir);
   }
   return {};
 }
@@ -249,18 +250,19 @@ Result<void> Workspace::remove(std::string_view given, Depth depth, IfMissing if
   if (path == kWorkspaceRoot) {
     return file_error(Errno::kAcces, "/workspace itself cannot be deleted");
   }
-  const auto spot = find_spot(*tree_, path, LastLink::kKeep);
-  const bool missing = spot.ok() ? !spot->node : spot.error().code == ErrorCode::kFileNotFound;
+  const auto resolved = resolve_path(*tree_, path, LastLink::kKeep);
+  const bool missing =
+      resolved.ok() ? !resolved->node : resolved.error().code == ErrorCode::kFileNotFound;
   if (missing && if_missing == IfMissing::kSucceed) return {};
-  if (!spot.ok()) return spot.error();
+  if (!resolved.ok()) return resolved.error();
   if (missing) return failure(path, Errno::kNoent);
-  if (is_directory(*spot->node) && depth == Depth::kOne) {
+  if (is_directory(*resolved->node) && depth == Depth::kOne) {
     return file_error(Errno::kIsdir,
                       fmt::format("{} is a directory. Pass {{ recursive: true }} to delete it with "
                                   "everything in it",
                                   path));
   }
-  return done_or(path, tree_->remove_all(*spot->parent, spot->name, now_ns));
+  return done_or(path, tree_->remove_all(*resolved->parent, resolved->name, now_ns));
 }
 
 Result<void> Workspace::rename(std::string_view given_from, std::string_view given_to,
@@ -270,9 +272,9 @@ Result<void> Workspace::rename(std::string_view given_from, std::string_view giv
   if (from == kWorkspaceRoot || to == kWorkspaceRoot) {
     return file_error(Errno::kAcces, "/workspace itself cannot be renamed or replaced");
   }
-  SW_TRY(const Spot source, find_spot(*tree_, from, LastLink::kKeep));
+  SW_TRY(const ResolvedPath source, resolve_path(*tree_, from, LastLink::kKeep));
   if (!source.node) return failure(from, Errno::kNoent);
-  SW_TRY(const Spot target, find_spot(*tree_, to, LastLink::kKeep));
+  SW_TRY(const ResolvedPath target, resolve_path(*tree_, to, LastLink::kKeep));
   const Errno renamed =
       tree_->rename(*source.parent, source.name, *target.parent, target.name, now_ns);
   if (renamed == Errno::kInval && is_directory(*source.node)) {
