@@ -9,7 +9,7 @@
 #include <map>
 
 #include "must.h"
-#include "sandbox_workers/interpreter/interpreter_worker.h"
+#include "sandbox_workers/interpreter/runtime_worker.h"
 
 namespace sw {
 
@@ -80,7 +80,7 @@ std::shared_ptr<interpreter::InterpreterWorker> open_worker(
   return must(interpreter::define_interpreter_runtime(engine, {.storage_folder = folder.path()}));
 }
 
-std::unique_ptr<runtime::Interpreter> interpreter_of(interpreter::InterpreterWorker& worker) {
+std::unique_ptr<protocol::Interpreter> interpreter_of(interpreter::InterpreterWorker& worker) {
   return must(worker.interpreter(kKey));
 }
 
@@ -88,9 +88,9 @@ void create_context(interpreter::InterpreterWorker& worker, const char* id = "c"
   must(interpreter_of(worker)->create(id, "/workspace"));
 }
 
-runtime::ExecuteResponse run(interpreter::InterpreterWorker& worker, const std::string& code,
-                             std::string context = "c") {
-  runtime::ExecuteArgs args;
+protocol::ExecuteResponse run(interpreter::InterpreterWorker& worker, const std::string& code,
+                              std::string context = "c") {
+  protocol::ExecuteArgs args;
   args.context_id = std::move(context);
   args.code = code;
   args.limits.wall_max = std::chrono::minutes(10);
@@ -146,7 +146,7 @@ void restore_evicted(benchmark::State& state, const std::shared_ptr<engine::Engi
   for (const char* context : {"c", "d"}) run(*worker, code.set, context);
   bool first = true;
   for (auto _ : state) {
-    if (run(*worker, code.use, first ? "c" : "d").state != runtime::ContextState::kRestored) {
+    if (run(*worker, code.use, first ? "c" : "d").state != ContextState::kRestored) {
       fail("the context was not restored");
     }
     first = !first;
@@ -164,8 +164,7 @@ void restore(benchmark::State& state, const std::shared_ptr<engine::Engine>& eng
   }
   for (auto _ : state) {
     auto worker = open_worker(engine, folder);
-    if (run(*worker, use).state != runtime::ContextState::kRestored)
-      fail("the context was not restored");
+    if (run(*worker, use).state != ContextState::kRestored) fail("the context was not restored");
     state.PauseTiming();  // closing is not part of it
     worker.reset();
     state.ResumeTiming();

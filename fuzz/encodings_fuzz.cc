@@ -8,7 +8,7 @@
 
 #include "cli/units.h"
 #include "fuzz/fuzz.h"
-#include "runtime/messages.h"
+#include "protocol/messages.h"
 #include "sandbox_workers/base/base64.h"
 #include "sandbox_workers/base/utf8.h"
 #include "sandbox_workers/wasi/file_system.h"
@@ -118,9 +118,9 @@ SW_FUZZ(encodings) {
   check_base64(input);
   check_units(text);
   check_paths(text);
-  require(runtime::percent_decoded(runtime::percent_encoded(text)) == text,
+  require(protocol::percent_decoded(protocol::percent_encoded(text)) == text,
           "what is encoded is decoded again");
-  (void)runtime::percent_decoded(text);
+  (void)protocol::percent_decoded(text);
 }
 
 }  // namespace sw::fuzz

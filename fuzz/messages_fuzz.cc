@@ -9,7 +9,7 @@
 #include "fuzz/fuzz.h"
 #include "interpreter/context_row.h"
 #include "interpreter/execution_request.h"
-#include "runtime/messages.h"
+#include "protocol/messages.h"
 #include "sandbox/names.h"
 #include "sandbox/records.h"
 #include "snapshot/pack.h"
@@ -26,13 +26,13 @@ void check_records(BytesView bytes) {
     const Bytes saved = interpreter::encode(*row);
     const auto again = interpreter::decode_context_row(saved);
     require(again.ok() && interpreter::encode(*again) == saved, "a context's row");
-    (void)runtime::iso_time(row->created_ms);
+    (void)protocol::iso_time(row->created_ms);
   }
   if (const auto record = sandbox::decode_sandbox_record(bytes); record.ok()) {
     const Bytes saved = sandbox::encode(*record);
     const auto again = sandbox::decode_sandbox_record(saved);
     require(again.ok() && sandbox::encode(*again) == saved, "a sandbox's record");
-    (void)runtime::iso_time(record->last_used_ms);
+    (void)protocol::iso_time(record->last_used_ms);
   }
   if (const auto record = sandbox::decode_context_record("id", bytes); record.ok()) {
     const Bytes saved = sandbox::encode(*record);
@@ -42,15 +42,15 @@ void check_records(BytesView bytes) {
 }
 
 void check_answers(const std::string& text, int status) {
-  const Error error = runtime::parse_error({.status = status, .headers = {}, .body = text});
-  const Error again = runtime::parse_error(runtime::error_response(error, kNow));
+  const Error error = protocol::parse_error({.status = status, .headers = {}, .body = text});
+  const Error again = protocol::parse_error(protocol::error_response(error, kNow));
   require(again.code == error.code, "an error comes back");
   json::error_code failed;
   const json::value value = json::parse(text, failed);
   if (failed) return;
-  if (const auto snapshot = runtime::parse_snapshot(value)) {
-    const auto back = runtime::parse_snapshot(runtime::to_json(*snapshot));
-    require(back && runtime::to_json(*back) == runtime::to_json(*snapshot),
+  if (const auto snapshot = protocol::parse_snapshot(value)) {
+    const auto back = protocol::parse_snapshot(protocol::to_json(*snapshot));
+    require(back && protocol::to_json(*back) == protocol::to_json(*snapshot),
             "what is said of a snapshot");
   }
 }
@@ -60,10 +60,10 @@ void check_requests(const std::string& text) {
   info.language = "javascript";
   info.limits.request_bytes = 2000;
   info.limits.code_bytes = 1000;
-  const runtime::Request request{.method = "POST",
-                                 .path = "/execute",
-                                 .headers = {{"Content-Type", "application/json"}},
-                                 .body = text};
+  const protocol::Request request{.method = "POST",
+                                  .path = "/execute",
+                                  .headers = {{"Content-Type", "application/json"}},
+                                  .body = text};
   const auto read = interpreter::read_execution_request(request, info);
   if (read.ok()) {
     require(text.size() <= 2000 && read->code.size() <= 1000, "limits hold");
@@ -72,7 +72,7 @@ void check_requests(const std::string& text) {
     const int status = info_of(read.error().code).http_status;
     require(status >= 400 && status < 500, "it is the request's fault");
   }
-  const auto object = runtime::read_object(
+  const auto object = protocol::read_object(
       {.method = "POST", .path = "/", .headers = {{"content-length", text}}, .body = text}, 100);
   require(!object.ok() || text.size() <= 100, "a body keeps to its limit");
 }
@@ -84,8 +84,8 @@ void check_names(const std::string& text) {
   if (sandbox::check_sandbox_id(text).ok())
     require(text.size() <= 63 && storage::check_name(*sandbox::object_name(text)).ok(),
             "a sandbox's id");
-  if (runtime::is_interpreter_key(text))
-    require(runtime::percent_encoded(text) == text, "a key needs no encoding");
+  if (protocol::is_interpreter_key(text))
+    require(protocol::percent_encoded(text) == text, "a key needs no encoding");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ inline std::string any_body(Choices& choices) {
   }
 }
 
-inline runtime::Request any_request(Choices& choices) {
+inline protocol::Request any_request(Choices& choices) {
   static constexpr const char* kMethods[] = {"POST", "GET", "DELETE", "POST", "PUT"};
   return {.method = kMethods[choices.below(std::size(kMethods))],
           .path = any_path(choices),
@@ -90,13 +90,13 @@ inline std::string any_cell(Choices& choices) {
 }
 
 inline void run_cell(interpreter::InterpreterServer& server, Workspace& files, Choices& choices) {
-  runtime::ExecuteArgs args;
+  protocol::ExecuteArgs args;
   args.context_id = any_id(choices);
   args.code = any_cell(choices);
   args.workspace = files.manifest();
   if (choices.coin()) args.executions_known = choices.below(5);
   const bool gives = !choices.coin();
-  const runtime::GetFiles get_files = [&](const std::vector<std::string>& paths) {
+  const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
     std::vector<WorkspaceFile> found;
     for (const std::string& path : paths) {
       if (auto file = files.read_bytes(path); gives && file.ok()) found.push_back(*std::move(file));
@@ -105,13 +105,14 @@ inline void run_cell(interpreter::InterpreterServer& server, Workspace& files, C
   };
   RunOutput output;
   if (const auto response = server.execute(std::move(args), get_files, output); response.ok()) {
-    require(files.apply_diff(response->workspace, 1).ok(), "the files of a run can be taken over");
+    require(files.apply_diff(response->workspace, files.remember(), 1).ok(),
+            "the files of a run can be taken over");
   }
 }
 
 /// Whatever happened, a request is answered with an object, and an error has a code.
-inline json::object check_answered(const runtime::Request& request,
-                                   const runtime::Response& response) {
+inline json::object check_answered(const protocol::Request& request,
+                                   const protocol::Response& response) {
   json::error_code failed;
   const json::value value = json::parse(response.body, failed);
   const std::string what =

@@ -7,7 +7,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/requests.h"
 #include "interpreter/fake_engine.h"
-#include "runtime/interpreter_routes.h"
+#include "protocol/interpreter_routes.h"
 #include "sandbox/fake_worker.h"
 #include "sandbox/names.h"
 #include "storage/memory/memory_storage.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRequestsMax = 20;
 
-void check(const runtime::Request& request, const runtime::Response& response) {
+void check(const protocol::Request& request, const protocol::Response& response) {
   const json::object answer = check_answered(request, response);
   // The protocol has 500 for errors of files that have no code of their own.
   const bool of_files = answer.contains("code") && answer.at("code") == "FILESYSTEM_ERROR";
@@ -32,7 +32,7 @@ void ask_sandbox(Choices& choices) {
   const auto object =
       storage->open(sandbox::object_name("demo").value(), sandbox::Sandbox::schema()).value();
   object::ManualClock clock(kStart);
-  const runtime::Bindings bindings{
+  const protocol::Bindings bindings{
       {"JAVASCRIPT", std::make_shared<sandbox::FakeWorker>("javascript")},
       {"RUBY", std::make_shared<sandbox::FakeWorker>("ruby", false)}};
   std::optional<sandbox::Sandbox> one;
@@ -40,7 +40,7 @@ void ask_sandbox(Choices& choices) {
   for (int i = 0; i < kRequestsMax && !choices.empty(); ++i) {
     // Now and then it has to be read from its storage again.
     if (choices.below(8) == 7) one.emplace(*object, bindings, clock, sandbox::SandboxOptions{});
-    const runtime::Request request = any_request(choices);
+    const protocol::Request request = any_request(choices);
     check(request, one->fetch(request));
   }
 }
@@ -63,8 +63,8 @@ void ask_interpreter(Choices& choices) {
       run_cell(*server, files, choices);
       continue;
     }
-    const runtime::Request request = any_request(choices);
-    check(request, runtime::serve_interpreter(*server, request, server->now_ms()));
+    const protocol::Request request = any_request(choices);
+    check(request, protocol::serve_interpreter(*server, request, server->now_ms()));
   }
 }
 

@@ -11,7 +11,7 @@
 #include "fuzz/requests.h"
 #include "fuzz/rows.h"
 #include "interpreter/fake_engine.h"
-#include "runtime/interpreter_routes.h"
+#include "protocol/interpreter_routes.h"
 #include "sandbox/fake_worker.h"
 #include "sandbox/names.h"
 #include "storage/memory/memory_storage.h"
@@ -102,26 +102,26 @@ void put_changed(Stored& stored, std::vector<Row> rows, Choices& choices) {
   stored.put(rows, alarm);
 }
 
-runtime::Request post(std::string path, std::string body) {
+protocol::Request post(std::string path, std::string body) {
   return {.method = "POST",
           .path = std::move(path),
           .headers = {{"content-type", "application/json"}},
           .body = std::move(body)};
 }
 
-runtime::Response ask(sandbox::Sandbox& one, const runtime::Request& request) {
+protocol::Response ask(sandbox::Sandbox& one, const protocol::Request& request) {
   return one.fetch(request);
 }
-runtime::Response ask(interpreter::InterpreterServer& one, const runtime::Request& request) {
-  return runtime::serve_interpreter(one, request, one.now_ms());
+protocol::Response ask(interpreter::InterpreterServer& one, const protocol::Request& request) {
+  return protocol::serve_interpreter(one, request, one.now_ms());
 }
 
 /// The same each time.
 template <class Server>
-std::string all_of(Server& server, std::initializer_list<runtime::Request> questions) {
+std::string all_of(Server& server, std::initializer_list<protocol::Request> questions) {
   std::string all;
-  for (const runtime::Request& question : questions) {
-    const runtime::Response response = ask(server, question);
+  for (const protocol::Request& question : questions) {
+    const protocol::Response response = ask(server, question);
     check_answered(question, response);
     all += std::to_string(response.status) + " " + response.body + "\n";
   }
@@ -131,7 +131,7 @@ std::string all_of(Server& server, std::initializer_list<runtime::Request> quest
 void use_sandbox(Choices& choices) {
   Stored stored(sandbox::object_name("demo").value(), sandbox::Sandbox::schema());
   object::ManualClock clock(kStart);
-  const runtime::Bindings bindings{
+  const protocol::Bindings bindings{
       {"JAVASCRIPT", std::make_shared<sandbox::FakeWorker>("javascript")}};
   const auto open = [&](auto& one) {
     one.emplace(stored.object(), bindings, clock, sandbox::SandboxOptions{});
@@ -156,7 +156,7 @@ void use_sandbox(Choices& choices) {
   const std::string first = look();
   require(look() == first, "the same is read again:", first);
   for (int i = 0; i < kRequestsMax && !choices.empty(); ++i) {
-    const runtime::Request request = any_request(choices);
+    const protocol::Request request = any_request(choices);
     check_answered(request, one->fetch(request));
   }
   (void)one->alarm();
@@ -192,7 +192,7 @@ std::vector<Row> interpreter_rows() {
   RunOutput output;
   for (const char* code :
        {R"({"op":"inc"})", R"({"op":"write","path":"/workspace/a","content":"new"})"}) {
-    runtime::ExecuteArgs args;
+    protocol::ExecuteArgs args;
     args.context_id = "a";
     args.code = code;
     (void)one.server->execute(
@@ -215,7 +215,7 @@ void use_interpreter(Choices& choices) {
       run_cell(*one.server, files, choices);
       continue;
     }
-    const runtime::Request request = any_request(choices);
+    const protocol::Request request = any_request(choices);
     check_answered(request, ask(*one.server, request));
   }
   (void)one.server->on_alarm();

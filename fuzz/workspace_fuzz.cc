@@ -110,7 +110,7 @@ void check_mirror(Workspace& files, Choices& choices) {
           "the mirror is like it");
   const wasi::TreeState before = files.remember();
   for (int i = 0; i < 5; ++i) act(files, choices);
-  require(mirror.apply_diff(files.changes_since(before), 5).ok(),
+  require(mirror.apply_diff(files.changes_since(before), before, 5).ok(),
           "a difference of ours can be applied");
   require(mirror.manifest().files == files.manifest().files &&
               mirror.manifest().dirs == files.manifest().dirs &&
@@ -126,7 +126,7 @@ SW_FUZZ(workspace) {
   Choices choices(input);
   for (int i = 0; i < kStepsMax && !choices.empty(); ++i) {
     switch (choices.below(8)) {
-      case 0: (void)files.apply_diff(any_diff(choices), 5); break;
+      case 0: (void)files.apply_diff(any_diff(choices), files.remember(), 5); break;
       case 1: {
         const WorkspaceManifest manifest = any_manifest(choices);
         (void)files.apply_sync(manifest, any_diff(choices).files, 5);

@@ -163,7 +163,7 @@ class HostCalls : public ::testing::TestWithParam<std::string> {
     SCOPED_TRACE(fmt::format("{}: {}", one.function, one.call));
     auto session = engine_->start_session().value();
     RunOutput output;
-    Run request;
+    sw::Run request;
     request.workspace = std::make_shared<Workspace>(wasi::TreeLimits{}, 0);
     request.limits = {.wall_max = 600s, .grace = 0s, .memory_bytes_max = kMemoryBytes};
     request.limits.result_bytes_max = kMemoryBytes;

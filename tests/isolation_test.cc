@@ -76,7 +76,7 @@ TEST_P(Isolation, AThousandFreshRunsNeverSeeOneAnother) {
     Held early;
     for (std::size_t i = 0; i < 1000; ++i) {
       RunOutput sink;
-      Run request;
+      sw::Run request;
       if (i == 100) early = Held::now();
       if (i % 10 == 9) {
         request.code = endings[i / 10 % endings.size()];
@@ -180,7 +180,7 @@ class BadRunsTest : public ::testing::TestWithParam<std::string> {
   /// Runs `code` fresh, or in `session` if there is one.
   void expect_value(const std::string& code, const std::string& value, Session* session = nullptr) {
     RunOutput sink;
-    Run request;
+    sw::Run request;
     request.code = code;
     const auto outcome =
         session != nullptr ? session->execute(request, sink) : engine_->run(request, sink);
@@ -191,7 +191,7 @@ class BadRunsTest : public ::testing::TestWithParam<std::string> {
 
   void expect_ending(const BadRun& run) {
     RunOutput sink;
-    Run request;
+    sw::Run request;
     request.code = run.code;
     if (run.ending == Ending::kMemoryLimit) request.limits.memory_bytes_max = bad_.memory_bytes_max;
     if (run.wall_max.count() != 0) {

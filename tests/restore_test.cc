@@ -202,7 +202,7 @@ class Restore : public ::testing::TestWithParam<std::string> {
   }
 
   std::string value_of(SessionInstance& session, const std::string& code) {
-    Run request;
+    sw::Run request;
     request.code = code;
     request.workspace = workspace_;
     request.limits.wall_max = std::chrono::minutes(10);

@@ -143,7 +143,7 @@ class Sabotage : public ::testing::TestWithParam<Saboteur> {
  protected:
   Outcome run(const std::string& code, RunLimits limits = kAmple) {
     sink_ = {};
-    Run request;
+    sw::Run request;
     request.code = code;
     request.limits = limits;
     if (GetParam().memory_bytes_max != 0)

@@ -90,7 +90,7 @@ struct PieceSink final : RunEvents {
 class Shape : public ::testing::TestWithParam<std::string> {
  protected:
   Outcome run(const std::string& code, RunEvents& sink, const RunLimits& limits = {}) {
-    Run request;
+    sw::Run request;
     request.code = code;
     request.limits = limits;
     Result<Outcome> outcome = Error{};

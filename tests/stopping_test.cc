@@ -111,7 +111,7 @@ const std::map<std::string, Programs>& programs() {
 class WithChecks : public ::testing::TestWithParam<std::string> {
  protected:
   Result<Outcome> run(const std::string& code, const RunLimits& limits, RunEvents& output) {
-    Run request;
+    sw::Run request;
     request.code = code;
     request.limits = limits;
     Result<Outcome> outcome = Error{};
@@ -157,7 +157,7 @@ TEST_P(WithChecks, ASessionEndsWithTheRunThatIsStopped) {
   const auto ran = engine_->on_guest_thread([&] {
     const auto session = engine_->start_session().value();
     RunOutput output;
-    Run request;
+    sw::Run request;
     request.code = "41";
     EXPECT_EQ(session->execute(request, output)->value->text, "41");
     request.code = code_.endless.front().code;
@@ -214,7 +214,7 @@ TEST_P(WithChecks, CancellingEndsARunAtOnce) {
     }
     std::stop_source& source;
   } output(cancel);
-  Run request;
+  sw::Run request;
   request.code = code_.endless.front().code;
   request.cancel = cancel.get_token();
   request.limits.wall_max = 600s;

@@ -60,7 +60,7 @@ struct WorkerTest : ::testing::Test {
   std::shared_ptr<CalcWorker> worker =
       sw::interpreter::make_worker<CalcWorker>(std::make_shared<Calc>()).value();
 
-  sw::runtime::Response fetch(std::string method, std::string path, std::string body = {}) {
+  sw::protocol::Response fetch(std::string method, std::string path, std::string body = {}) {
     return worker->fetch({.method = std::move(method),
                           .path = std::move(path),
                           .headers = {{"content-type", "application/json"}},

@@ -12,9 +12,9 @@ class CalcWorker final : public sw::interpreter::InterpreterWorker {
   using InterpreterWorker::InterpreterWorker;
 
  protected:
-  std::optional<sw::runtime::Response> route(const sw::runtime::Request& request) override {
+  std::optional<sw::protocol::Response> route(const sw::protocol::Request& request) override {
     if (request.path != "/healthz") return std::nullopt;
-    return sw::runtime::json_text_response(200, R"({"status":"ok"})");
+    return sw::protocol::json_text_response(200, R"({"status":"ok"})");
   }
 };
 

@@ -6,9 +6,9 @@
 // one's own. docs/engines.md, docs/protocol.md.
 
 #include "sandbox_workers/engine.h"
-#include "sandbox_workers/interpreter/interpreter_worker.h"
-#include "sandbox_workers/runtime/answers.h"
-#include "sandbox_workers/runtime/http.h"
-#include "sandbox_workers/runtime/profile.h"
-#include "sandbox_workers/runtime/protocol.h"
-#include "sandbox_workers/runtime/worker.h"
+#include "sandbox_workers/interpreter/runtime_worker.h"
+#include "sandbox_workers/protocol/answers.h"
+#include "sandbox_workers/protocol/http.h"
+#include "sandbox_workers/protocol/profile.h"
+#include "sandbox_workers/protocol/protocol.h"
+#include "sandbox_workers/protocol/worker.h"

@@ -87,7 +87,7 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
   if (!arguments.memory.empty()) {
     SW_TRY(options.memory_bytes_max, sw::cli::parse_bytes(arguments.memory));
   }
-  const auto on_error = sw::runtime::parse_on_error(arguments.on_error);
+  const auto on_error = sw::protocol::parse_on_error(arguments.on_error);
   if (!on_error) {
     return Error{sw::ErrorCode::kInvalidArgument,
                  fmt::format("--on-error is keep or rollback, not '{}'", arguments.on_error), 0};

@@ -114,7 +114,7 @@ class SandboxTarget final : public ReplTarget {
   Result<std::vector<std::string>> checkpoints(const std::string& context) override {
     SW_TRY(const auto found, sandbox().checkpoints(context));
     std::vector<std::string> labels;
-    for (const runtime::Checkpoint& checkpoint : found) labels.push_back(checkpoint.name);
+    for (const protocol::Checkpoint& checkpoint : found) labels.push_back(checkpoint.name);
     return labels;
   }
 

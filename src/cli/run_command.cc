@@ -20,7 +20,7 @@
 #include "sandbox/names.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/all_languages.h"
-#include "sandbox_workers/runtime/answers.h"
+#include "sandbox_workers/protocol/answers.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw::cli {
@@ -114,14 +114,14 @@ Result<int> status_of(const Outcome& outcome, const TerminalSink& terminal) {
 }
 
 /// Whether what a run wrote stays: as in a context, whose memory and files move together.
-bool keeps_files(const Outcome& outcome, runtime::AfterError on_error) {
-  return !outcome.cut_off && (on_error == runtime::AfterError::kKeep || status_of(outcome) == 0);
+bool keeps_files(const Outcome& outcome, AfterError on_error) {
+  return !outcome.cut_off && (on_error == AfterError::kKeep || status_of(outcome) == 0);
 }
 
 /// A run that leaves nothing but what it wrote into its workspace folder; `files` tells what became
 /// of that.
 Result<Outcome> run_fresh(engine::Machine& machine, const std::shared_ptr<engine::Engine>& engine,
-                          Job& job, runtime::AfterError on_error, RunEvents& sink,
+                          Job& job, AfterError on_error, RunEvents& sink,
                           std::optional<engine::WriteBackReport>& files) {
   Run& request = job.request;
   SW_TRY(auto workspace, load_workspace(job.workspace_folder, machine.clocks()));
@@ -251,7 +251,7 @@ Result<int> run_command(const RunOptions& options) {
     report = engine::ContextReport{.id = ran.context->id,
                                    .cwd = ran.context->cwd,
                                    .executions = ran.context->executions,
-                                   .state = std::string(runtime::state_name(ran.response.state)),
+                                   .state = std::string(protocol::state_name(ran.response.state)),
                                    .note = ran.response.note};
     if (ran.response.snapshot_ms) {
       report->saved_bytes = ran.response.snapshot_bytes_written;

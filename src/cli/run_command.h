@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/runtime/profile.h"
+#include "sandbox_workers/protocol/profile.h"
 
 namespace sw::cli {
 
@@ -23,7 +23,7 @@ struct RunOptions {
   std::vector<std::string> env;  ///< NAME=value
   std::string stdin_file;        ///< "-": this process's; empty: none
   std::string workspace;
-  runtime::AfterError on_error = runtime::AfterError::kKeep;
+  AfterError on_error = AfterError::kKeep;
   std::chrono::nanoseconds wall_max{};
   std::chrono::nanoseconds cpu_max{};  ///< zero: none
   std::optional<std::uint64_t> memory_bytes_max;

@@ -12,11 +12,11 @@
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
-#include "runtime/messages.h"
+#include "protocol/messages.h"
 #include "sandbox/names.h"
 #include "sandbox_workers/engine/all_languages.h"
-#include "sandbox_workers/interpreter/interpreter_worker.h"
-#include "sandbox_workers/runtime/answers.h"
+#include "sandbox_workers/interpreter/runtime_worker.h"
+#include "sandbox_workers/protocol/answers.h"
 #include "storage/sqlite/sqlite_storage.h"
 
 namespace sw::cli {
@@ -59,15 +59,15 @@ constexpr const char* kRow = "{:<24} {:<12} {:>6}  {:<10} {}\n";
 constexpr const char* kSnapshotRow = "{:<24} {:<12} {:<10} {:>9} {:>9}  {:<24}  {}\n";
 
 boost::json::object snapshot_json(const sandbox::ContextRecord& context,
-                                  const std::vector<runtime::Checkpoint>& checkpoints) {
+                                  const std::vector<protocol::Checkpoint>& checkpoints) {
   boost::json::array names;
-  for (const runtime::Checkpoint& checkpoint : checkpoints) {
+  for (const protocol::Checkpoint& checkpoint : checkpoints) {
     names.push_back({{"name", checkpoint.name}, {"takenAt", checkpoint.taken_at_ms}});
   }
   return {{"context", context.id},
           {"language", context.language},
           {"snapshot",
-           context.snapshot ? boost::json::value(runtime::to_json(*context.snapshot)) : nullptr},
+           context.snapshot ? boost::json::value(protocol::to_json(*context.snapshot)) : nullptr},
           {"checkpoints", std::move(names)}};
 }
 
@@ -161,7 +161,7 @@ Result<sandbox::Ran> LocalSandbox::run(const sandbox::Cell& cell, RunEvents& out
 }
 
 bool is_worth_telling(std::string_view note) {
-  return !note.empty() && note != runtime::kNewContextNote;
+  return !note.empty() && note != protocol::kNewContextNote;
 }
 
 std::string_view memory_state(const sandbox::ContextRecord& context) {
@@ -210,12 +210,12 @@ Result<int> snapshots_command(const ContextOptions& options, bool json) {
       continue;
     }
     std::vector<std::string> names;
-    for (const runtime::Checkpoint& checkpoint : checkpoints) names.push_back(checkpoint.name);
+    for (const protocol::Checkpoint& checkpoint : checkpoints) names.push_back(checkpoint.name);
     const auto& snapshot = context.snapshot;
     fmt::print(kSnapshotRow, context.id, context.language, memory_state(context),
                snapshot ? show_bytes(snapshot->bytes) : "-",
                snapshot ? show_bytes(snapshot->stored_bytes) : "-",
-               snapshot ? runtime::iso_time(snapshot->taken_at_ms) : "-",
+               snapshot ? protocol::iso_time(snapshot->taken_at_ms) : "-",
                names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", ")));
   }
   if (json) fmt::print("{}\n", boost::json::serialize(list));

@@ -46,7 +46,7 @@ class LocalSandbox {
   storage::MemoryDisk memory_;
   std::unique_ptr<storage::Storage> storage_;
   std::unique_ptr<object::Clock> clock_ = object::make_system_clock();
-  runtime::Bindings bindings_;
+  protocol::Bindings bindings_;
   std::unique_ptr<storage::ObjectStorage> object_;
   std::unique_ptr<sandbox::Sandbox> sandbox_;
 };

@@ -231,7 +231,7 @@ class ToyGuest final : public Guest {
     (void)result;
     return {};
   }
-  Result<Reply> evaluate(const Run& request, std::string_view) override {
+  Result<Reply> evaluate(const sw::Run& request, std::string_view) override {
     SW_CHECK_OK(instance().charge(takes));
     SW_TRY(const auto function, instance().function<std::int32_t()>(request.code));
     SW_TRY(const std::int32_t result, instance().call(function));

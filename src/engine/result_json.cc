@@ -56,17 +56,19 @@ std::string usage_text(const Run& request, const Usage& usage) {
       usage.output_truncated);
 }
 
-std::string context_text(const ContextReport& context) {
+std::string context_text(const Outcome& outcome, std::optional<std::int64_t> expires_at_ms) {
+  const ContextRun& context = *outcome.context;
   json::object object = {{"id", context.id},
-                         {"cwd", to_valid_utf8(context.cwd)},
+                         {"cwd", to_valid_utf8(outcome.cwd)},
                          {"executions", context.executions},
-                         {"state", context.state}};
+                         {"state", context_state_name(context.state)}};
   if (!context.note.empty()) object["note"] = to_valid_utf8(context.note);
-  if (context.saved_bytes) object["savedBytes"] = *context.saved_bytes;
-  if (context.expires_at_ms) object["expiresAt"] = *context.expires_at_ms;
+  if (context.snapshot_ms) object["savedBytes"] = context.snapshot_bytes_written;
+  if (expires_at_ms) object["expiresAt"] = *expires_at_ms;
   std::string text = json::serialize(object);
-  if (context.snapshot_ms)
+  if (context.snapshot_ms) {
     text.insert(text.size() - 1, fmt::format(",\"snapshotMs\":{:.3f}", *context.snapshot_ms));
+  }
   return text;
 }
 
@@ -105,25 +107,36 @@ std::string_view ending_name(Ending ending) {
   return "unknown";
 }
 
-std::string execution_result_json(const EngineInfo& info, const Run& request,
-                                  const Outcome& outcome, std::string_view out,
-                                  std::string_view err, const std::optional<ContextReport>& context,
-                                  const std::optional<WriteBackReport>& files) {
-  json::object object = {{"code", to_valid_utf8(request.code)},
-                         {"language", info.language},
-                         {"engine", info.engine_name},
-                         {"logs", {{"stdout", lines(out)}, {"stderr", lines(err)}}}};
+std::string_view context_state_name(ContextState state) {
+  switch (state) {
+    case ContextState::kLive: return "live";
+    case ContextState::kRestored: return "restored";
+    case ContextState::kFresh: return "fresh";
+  }
+  return "fresh";
+}
+
+std::string execution_result_json(std::string_view language, std::string_view engine,
+                                  const Run& run, const Outcome& outcome,
+                                  const ResultExtras& extras) {
+  json::object object = {
+      {"code", to_valid_utf8(run.code)},
+      {"language", language},
+      {"engine", engine},
+      {"logs", {{"stdout", lines(outcome.out)}, {"stderr", lines(outcome.err)}}}};
   if (outcome.error) object["error"] = error_object(*outcome.error);
   object["ending"] = ending_name(outcome.ending);
   if (outcome.exit_code) object["exitCode"] = *outcome.exit_code;
-  if (context) object["executionCount"] = context->executions;
-  if (files) object["writeBack"] = write_back_object(*files);
+  if (outcome.context) object["executionCount"] = outcome.context->executions;
+  if (extras.files) object["writeBack"] = write_back_object(*extras.files);
   std::string text = json::serialize(object);
-  if (context) text.insert(text.size() - 1, fmt::format(",\"context\":{}", context_text(*context)));
-  text.insert(text.size() - 1,
-              fmt::format(",\"durationMs\":{},\"usage\":{},\"results\":{}",
-                          milliseconds(outcome.usage.wall), usage_text(request, outcome.usage),
-                          results_text(outcome)));
+  if (outcome.context) {
+    text.insert(text.size() - 1,
+                fmt::format(",\"context\":{}", context_text(outcome, extras.expires_at_ms)));
+  }
+  text.insert(text.size() - 1, fmt::format(",\"durationMs\":{},\"usage\":{},\"results\":{}",
+                                           milliseconds(outcome.usage.wall),
+                                           usage_text(run, outcome.usage), results_text(outcome)));
   return with_escaped_line_ends(std::move(text));
 }
 

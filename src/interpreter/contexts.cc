@@ -8,7 +8,7 @@
 #include <boost/json.hpp>
 
 #include "sandbox_workers/base/utf8.h"
-#include "sandbox_workers/runtime/answers.h"
+#include "sandbox_workers/protocol/answers.h"
 
 namespace sw::interpreter {
 
@@ -130,7 +130,7 @@ Result<object::IdleVerdict> Contexts::alarm() {
 Result<std::optional<ContextRow>> Contexts::find(std::string_view id) {
   std::optional<ContextRow> row;
   // What no context can be called is not looked for: the storage would refuse it as a key.
-  if (!runtime::check_context_id(id).ok()) return row;
+  if (!protocol::check_context_id(id).ok()) return row;
   SW_CHECK_OK(storage_.read([&](storage::Reader& reader) -> Result<void> {
     row.reset();
     SW_TRY(const auto bytes, reader.get(kContextsTable, id));
@@ -162,14 +162,14 @@ Result<Contexts::Rows> Contexts::list() {
 }
 
 Result<void> Contexts::check_new(std::string_view id) {
-  SW_CHECK_OK(runtime::check_context_id(id));
+  SW_CHECK_OK(protocol::check_context_id(id));
   SW_TRY(const Rows existing, list());
   if (existing.size() >= options_.contexts_max) {
-    return runtime::refusal(
+    return protocol::refusal(
         fmt::format("Cannot create more than {} code contexts", options_.contexts_max));
   }
   if (std::ranges::any_of(existing, [&](const auto& entry) { return entry.first == id; })) {
-    return runtime::refusal(fmt::format("Code context '{}' already exists", id));
+    return protocol::refusal(fmt::format("Code context '{}' already exists", id));
   }
   return {};
 }
@@ -266,14 +266,14 @@ ContextRow Contexts::rewound(ContextRow row) {
 
 Result<ContextRow> Contexts::existing(std::string_view id) {
   SW_TRY(const auto row, find(id));
-  if (!row) return runtime::context_not_found(id);
+  if (!row) return protocol::context_not_found(id);
   return *row;
 }
 
 Result<ContextRow> Contexts::with_memory(std::string_view id) {
   SW_TRY(ContextRow row, existing(id));
   if (!has_memory(id))
-    return runtime::refusal(fmt::format("Code context '{}' has no saved memory yet", id));
+    return protocol::refusal(fmt::format("Code context '{}' has no saved memory yet", id));
   return row;
 }
 
@@ -353,8 +353,8 @@ Result<ContextRow> Contexts::restore_checkpoint(std::string_view id, std::string
 
 namespace {
 
-runtime::SnapshotInfo info_of(std::string build, std::uint64_t pages, const snapshot::Usage& usage,
-                              std::int64_t taken_at_ms, const ContextRow& row) {
+protocol::SnapshotInfo info_of(std::string build, std::uint64_t pages, const snapshot::Usage& usage,
+                               std::int64_t taken_at_ms, const ContextRow& row) {
   return {.build = std::move(build),
           .pages = pages,
           .bytes = pages * 4096,
@@ -365,16 +365,16 @@ runtime::SnapshotInfo info_of(std::string build, std::uint64_t pages, const snap
 
 }  // namespace
 
-Result<std::optional<runtime::SnapshotInfo>> Contexts::snapshot_info(std::string_view id,
-                                                                     const ContextRow& row) {
-  if (!has_memory(id)) return std::optional<runtime::SnapshotInfo>();
+Result<std::optional<protocol::SnapshotInfo>> Contexts::snapshot_info(std::string_view id,
+                                                                      const ContextRow& row) {
+  if (!has_memory(id)) return std::optional<protocol::SnapshotInfo>();
   SW_TRY(const snapshot::VersionInfo version, newest(id));
   SW_TRY(const snapshot::Usage usage, snapshots_->usage(id));
   return std::optional(info_of(version.build, version.pages, usage, version.time_ms, row));
 }
 
-Result<runtime::SnapshotInfo> Contexts::snapshot_info(const snapshot::Live& live,
-                                                      const ContextRow& row) {
+Result<protocol::SnapshotInfo> Contexts::snapshot_info(const snapshot::Live& live,
+                                                       const ContextRow& row) {
   SW_TRY(const snapshot::Usage usage, snapshots_->usage(live.context()));
   return info_of(live.build(), live.stored_pages(), usage, row.saved_ms, row);
 }

@@ -19,7 +19,7 @@
 #include "object/clock.h"
 #include "object/idle_alarm.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/runtime/protocol.h"
+#include "sandbox_workers/protocol/protocol.h"
 #include "snapshot/snapshot_store.h"
 #include "storage/storage.h"
 
@@ -83,10 +83,10 @@ class Contexts {
   Result<ContextRow> restore_checkpoint(std::string_view id, std::string_view name);
 
   /// What is stored of a context's memory.
-  Result<std::optional<runtime::SnapshotInfo>> snapshot_info(std::string_view id,
-                                                             const ContextRow& row);
+  Result<std::optional<protocol::SnapshotInfo>> snapshot_info(std::string_view id,
+                                                              const ContextRow& row);
   /// The same of a memory that has just been saved, without reading it again.
-  Result<runtime::SnapshotInfo> snapshot_info(const snapshot::Live& live, const ContextRow& row);
+  Result<protocol::SnapshotInfo> snapshot_info(const snapshot::Live& live, const ContextRow& row);
 
   /// The alarm has gone off.
   Result<object::IdleVerdict> alarm();

@@ -4,11 +4,11 @@
 
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
-#include "sandbox_workers/runtime/http.h"
+#include "sandbox_workers/protocol/http.h"
 
 namespace sw::interpreter {
 
 /// The body of POST /execute, checked in the protocol's order; else why not.
-Result<Run> read_execution_request(const runtime::Request& http, const engine::EngineInfo& info);
+Result<Run> read_execution_request(const protocol::Request& http, const engine::EngineInfo& info);
 
 }  // namespace sw::interpreter

@@ -26,8 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
-using runtime::ContextState;
-using runtime::ExecuteResponse;
+using ContextState;
+using protocol::ExecuteResponse;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -109,11 +109,11 @@ TEST_P(LanguagesTest, ASmallStepWritesKilobytes) {
 
 TEST_P(LanguagesTest, AnErrorKeepsMemoryAndFilesUnlessAskedOtherwise) {
   struct Case {
-    runtime::AfterError after_error;
+    AfterError after_error;
     std::string log;
     const char* n;
   };
-  using enum runtime::AfterError;
+  using enum AfterError;
   for (const Case& expected :
        {Case{kKeep, "one\ntwo\nthree\n", "3"}, Case{kRollback, "one\nthree\n", "2"},
         Case{kFilesBack, "one\n\0\0\0\0three\n"s, "3"}}) {

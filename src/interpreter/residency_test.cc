@@ -95,7 +95,7 @@ class Crowd {
   void run_one(std::size_t language, std::size_t number) {
     InterpreterWorker& worker = *workers_[language];
     const std::string key = "sandbox" + std::to_string(number / kContextsOfOne);
-    runtime::ExecuteArgs args;
+    protocol::ExecuteArgs args;
     args.context_id = "c" + std::to_string(number % kContextsOfOne);
     args.code = languages_[language].count;
     int& count = counts_[language][number];
@@ -174,7 +174,7 @@ TEST(Residency, InterpretersAtWorkAreLeftAloneAndTheOthersGo) {
           worker->interpreter("k" + std::to_string(caller % 2)).value();  // two callers each
       RunOutput printed;
       for (int i = 0; i < 200; ++i) {
-        runtime::ExecuteArgs args;
+        protocol::ExecuteArgs args;
         args.context_id = std::to_string(i % kContextsOfOne);
         args.code = R"({"op":"write","path":"/workspace/f","content":"x"})";
         (void)interpreter->create(args.context_id, "/workspace");

@@ -12,7 +12,7 @@
 
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/machine.h"
-#include "sandbox_workers/interpreter/interpreter_worker.h"
+#include "sandbox_workers/interpreter/runtime_worker.h"
 
 namespace sw::interpreter {
 
@@ -35,11 +35,11 @@ class TestWorker {
     worker_ = define_interpreter_runtime(std::move(engine), options).value();
   }
 
-  runtime::Response request(const std::string& method, const std::string& path,
-                            const std::string& body = {}) {
+  protocol::Response request(const std::string& method, const std::string& path,
+                             const std::string& body = {}) {
     return worker_->fetch({.method = method, .path = "/interpreters/key" + path, .body = body});
   }
-  runtime::Response post(const std::string& path, const std::string& body) {
+  protocol::Response post(const std::string& path, const std::string& body) {
     return request("POST", "/contexts/" + path, body);
   }
   int create(const std::string& id, const std::string& cwd = "/workspace") {
@@ -47,9 +47,9 @@ class TestWorker {
   }
 
   /// What is refused comes back as a crash, with the message as the error's name.
-  runtime::ExecuteResponse run(const std::string& id, const std::string& code,
-                               const RunLimits& limits = {}) {
-    runtime::ExecuteArgs args;
+  protocol::ExecuteResponse run(const std::string& id, const std::string& code,
+                                const RunLimits& limits = {}) {
+    protocol::ExecuteArgs args;
     args.context_id = id;
     args.code = code;
     args.limits = limits;
@@ -67,7 +67,7 @@ class TestWorker {
         },
         printed);
     if (!answer.ok()) {
-      runtime::ExecuteResponse response;
+      protocol::ExecuteResponse response;
       response.outcome.ending = Ending::kCrashed;
       response.outcome.error = GuestError{.name = answer.error().message,
                                           .message = std::string(code_name(answer.error().code)),
@@ -75,13 +75,13 @@ class TestWorker {
                                           .line_number = {}};
       return response;
     }
-    (void)files.apply_diff(answer->workspace, 1);
+    (void)files.apply_diff(answer->workspace, files.remember(), 1);
     return *std::move(answer);
   }
 
   Workspace& files;
-  RunOutput printed;                                             ///< by the last run
-  runtime::AfterError after_error = runtime::AfterError::kKeep;  ///< of the next runs
+  RunOutput printed;                           ///< by the last run
+  AfterError after_error = AfterError::kKeep;  ///< of the next runs
 
  private:
   std::shared_ptr<InterpreterWorker> worker_;

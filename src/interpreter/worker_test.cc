@@ -12,16 +12,16 @@
 
 #include "interpreter/fake_engine.h"
 #include "object/clock.h"
-#include "sandbox_workers/interpreter/interpreter_worker.h"
-#include "sandbox_workers/runtime/answers.h"
+#include "sandbox_workers/interpreter/runtime_worker.h"
+#include "sandbox_workers/protocol/answers.h"
 #include "storage/memory/memory_storage.h"
 
 namespace sw::interpreter {
 namespace {
 
-using runtime::ExecuteResponse;
-using runtime::Request;
-using runtime::Response;
+using protocol::ExecuteResponse;
+using protocol::Request;
+using protocol::Response;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
@@ -39,7 +39,7 @@ class HealthyWorker final : public InterpreterWorker {
  protected:
   std::optional<Response> route(const Request& request) override {
     if (request.path != "/healthz") return std::nullopt;
-    return runtime::json_text_response(200, R"({"ok":true})");
+    return protocol::json_text_response(200, R"({"ok":true})");
   }
 };
 
@@ -64,7 +64,7 @@ class WorkerTest : public ::testing::Test {
 
   Result<ExecuteResponse> run(const std::string& key, const std::string& code,
                               std::stop_token cancel = {}) {
-    runtime::ExecuteArgs args;
+    protocol::ExecuteArgs args;
     args.context_id = "c";
     args.code = code;
     args.cancel = std::move(cancel);
@@ -89,8 +89,8 @@ TEST_F(WorkerTest, SaysWhatItIs) {
   const auto info = fetch("GET", "/interpreter");
   EXPECT_EQ(info.status, 200);
   EXPECT_EQ(info.body, R"({"language":"fake","engine":"Fake 1","contexts":true,"protocol":1})");
-  EXPECT_EQ(*runtime::find_header(info.headers, "cache-control"), "no-store");
-  EXPECT_EQ(*runtime::find_header(fetch("POST", "/interpreter").headers, "allow"), "GET");
+  EXPECT_EQ(*protocol::find_header(info.headers, "cache-control"), "no-store");
+  EXPECT_EQ(*protocol::find_header(fetch("POST", "/interpreter").headers, "allow"), "GET");
 }
 
 TEST_F(WorkerTest, HasOwnRoutesBesideTheProtocols) {
@@ -148,7 +148,7 @@ TEST_F(WorkerTest, WhatExecuteRefusesAndInWhichOrder) {
   EXPECT_EQ(fetch("GET", "/execute").status, 405);
   EXPECT_EQ(fetch("POST", "/execute", R"({"code":"x","language":"FAKE"})").status, 200);
   // An engine may run more than one language, by the name.
-  engine_->during_run = [](const Run& request) { EXPECT_EQ(request.language, "Fk"); };
+  engine_->during_run = [](const sw::Run& request) { EXPECT_EQ(request.language, "Fk"); };
   EXPECT_EQ(fetch("POST", "/execute", R"({"code":"x","language":"Fk"})").status, 200);
 }
 
@@ -220,7 +220,7 @@ TEST_F(WorkerTest, RunsOutsideOfContextsWaitForTheirTurn) {
   restart({.runs_at_once = 2});
   std::atomic<int> running = 0;
   std::atomic<int> most = 0;
-  engine_->during_run = [&](const Run&) {
+  engine_->during_run = [&](const sw::Run&) {
     const int now = ++running;
     for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
     }
@@ -240,7 +240,7 @@ TEST_F(WorkerTest, RunsOutsideOfContextsWaitForTheirTurn) {
 TEST_F(WorkerTest, ACancelledRunOutsideOfContextsLeavesTheQueue) {
   restart({.runs_at_once = 1});
   std::promise<void> begun;
-  engine_->during_run = [&](const Run& request) {
+  engine_->during_run = [&](const sw::Run& request) {
     begun.set_value();
     while (!request.cancel.stop_requested()) std::this_thread::yield();
   };

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where durable objects live: their mailboxes, threads, alarms, and when they are dropped from
-// memory.
+// Where durable objects live: which of them are in memory, who holds them, and when their alarms go off.
 
 #include <chrono>
 #include <cstddef>
@@ -19,21 +18,14 @@
 namespace sw::object {
 
 struct HostOptions {
-  std::size_t threads = 2;           ///< that objects run on
-  std::size_t storage_threads = 8;   ///< that wait for the storage
-  std::size_t blocking_threads = 8;  ///< for `run_blocking`
-  /// Objects in memory; those used longest ago are dropped first
-  std::size_t resident_max = 1000;
-  /// An object not used for so long is dropped
+  std::size_t resident_max = 1000;  ///< objects in memory; those used longest ago are dropped first
+  /// An object not used for so long is dropped from memory.
   std::chrono::milliseconds idle_max = std::chrono::minutes(10);
-  /// Messages waiting for one object
-  std::size_t mailbox_max = 1000;
+  std::size_t alarm_threads = 2;
   std::size_t alarms_at_once = 64;
-  /// Doubled with each failure
+  /// Doubled with each failure.
   std::chrono::milliseconds alarm_retry_first = std::chrono::seconds(2);
   std::chrono::milliseconds alarm_retry_longest = std::chrono::hours(1);
-  /// At shutdown; then messages are cancelled
-  std::chrono::milliseconds drain_max = std::chrono::seconds(10);
   /// Told what an operator should know. From any thread.
   std::function<void(std::string_view)> on_notice = {};
 };
@@ -41,23 +33,8 @@ struct HostOptions {
 /// A class of objects.
 struct ObjectClass {
   storage::Schema schema;
-  /// Makes the object; its state is read in `Object::start`. The context outlives it.
-  std::function<std::unique_ptr<Object>(ObjectContext&)> make;
-};
-
-/// Started by a message; the task must not use anything that its starter's stack holds.
-using Message = std::function<Task<Result<void>>(Object&)>;
-/// Called once, when the reply may leave, on one of the host's threads, or within `send` if the
-/// message is refused. It must not wait.
-using Reply = std::function<void(Result<void>)>;
-
-/// A message under way. Letting go of it changes nothing.
-class Call {
- public:
-  virtual ~Call() = default;
-  /// Takes the message out of the mailbox, or tells its task (`ObjectContext::cancelled`). The
-  /// reply comes all the same.
-  virtual void cancel() = 0;
+  /// Makes the object. The storage outlives it.
+  std::function<Result<std::unique_ptr<Object>>(storage::ObjectStorage&)> make;
 };
 
 /// Threads: any. `storage` and `clock` have to outlive it.
@@ -69,28 +46,30 @@ class ObjectHost {
   ObjectHost(const ObjectHost&) = delete;
   ObjectHost& operator=(const ObjectHost&) = delete;
 
-  /// All classes are added before the first message and before `start_alarms`.
+  /// All classes are added before the first `get` and before `start_alarms`.
   void add_class(std::string class_name, ObjectClass object_class);
 
   /// Alarms go off from now on, also those that came due while nothing ran.
   void start_alarms();
 
-  /// Puts a message into the object's mailbox. Messages of one object run one at a time in the
-  /// order of these calls, and a failed one does not stop the next. Errors, in the reply: those of
-  /// the message; kNotFound for an unknown class; kLimitExceeded for a full mailbox; kUnavailable
-  /// when cancelled in the mailbox or shutting down.
-  std::shared_ptr<Call> send(const storage::ObjectName& name, Message message, Reply reply);
+  /// A lease of the object, which is opened if it is not in memory: it stays there until the lease is
+  /// let go. An object whose storage was lost (another owner took it over, or a commit failed) is not
+  /// leased any more; the next lease is of one that is made anew.
+  /// Errors: kNotFound for an unknown class; kUnavailable when shutting down; those of opening it.
+  Result<std::shared_ptr<Object>> get(const storage::ObjectName& name);
 
-  /// The same, and waits for the reply. Not from a thread of the host.
-  Result<void> ask(const storage::ObjectName& name, Message message);
+  /// The same for objects of a known type.
+  template <class T>
+  Result<std::shared_ptr<T>> get(const storage::ObjectName& name) {
+    SW_TRY(auto object, get(name));
+    return std::static_pointer_cast<T>(std::move(object));
+  }
 
   /// Objects in memory.
   std::size_t resident() const;
 
-  /// Takes no more messages, lets those in the mailboxes finish (at most `drain_max`), cancels what
-  /// is left, and drops the objects in reverse order of their making. Cancelled work has to end by
-  /// itself: a thread cannot be taken from it. While one does not, `on_notice` is told whose it is.
-  /// Not from a thread of the host.
+  /// Gives no more leases, waits until those there are have been let go, and drops the objects, the
+  /// youngest first. `on_notice` is told whom it waits for.
   void shut_down();
 
  private:

@@ -5,33 +5,33 @@
 #include <fmt/format.h>
 
 #include "sandbox/names.h"
-#include "sandbox_workers/runtime/answers.h"
+#include "sandbox_workers/protocol/answers.h"
 
 namespace sw::sandbox {
 
-Result<Binding> Binding::find(const runtime::Bindings& bindings, std::string_view name) {
+Result<Binding> Binding::find(const protocol::Bindings& bindings, std::string_view name) {
   const auto found = bindings.find(name);
   if (!is_identifier(name) || found == bindings.end() || !found->second) {
-    return runtime::refusal(fmt::format("Unknown binding '{}'", name));
+    return protocol::refusal(fmt::format("Unknown binding '{}'", name));
   }
   return Binding(found->first, found->second);
 }
 
-Result<runtime::WorkerInfo> Binding::probe() const {
+Result<protocol::WorkerInfo> Binding::probe() const {
   auto info = worker_->info();
   if (!info.ok()) {
-    return runtime::refusal(
+    return protocol::refusal(
         fmt::format("Binding '{}' is not a sandbox-workers runtime Worker", name_));
   }
-  if (info->protocol != runtime::kProtocolVersion) {
-    return runtime::refusal(
+  if (info->protocol != protocol::kProtocolVersion) {
+    return protocol::refusal(
         fmt::format("Binding '{}' speaks interpreter protocol {}; this caller supports {}", name_,
-                    info->protocol, runtime::kProtocolVersion));
+                    info->protocol, protocol::kProtocolVersion));
   }
   return info;
 }
 
-Result<std::unique_ptr<runtime::Interpreter>> Binding::interpreter(std::string_view key) const {
+Result<std::shared_ptr<protocol::Interpreter>> Binding::interpreter(std::string_view key) const {
   return answer(worker_->interpreter(key));
 }
 

@@ -9,23 +9,23 @@
 #include <string_view>
 
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/runtime/worker.h"
+#include "sandbox_workers/protocol/worker.h"
 
 namespace sw::sandbox {
 
 class Binding {
  public:
   /// Errors: kInvalidArgument for names that cannot be, and such that stand for nothing.
-  static Result<Binding> find(const runtime::Bindings& bindings, std::string_view name);
+  static Result<Binding> find(const protocol::Bindings& bindings, std::string_view name);
 
   const std::string& name() const { return name_; }
-  runtime::Worker& worker() const { return *worker_; }
+  protocol::Worker& worker() const { return *worker_; }
 
   /// Asks the Worker what it is. Errors: kInvalidArgument for what is no runtime Worker, or speaks
   /// another protocol.
-  Result<runtime::WorkerInfo> probe() const;
+  Result<protocol::WorkerInfo> probe() const;
 
-  Result<std::unique_ptr<runtime::Interpreter>> interpreter(std::string_view key) const;
+  Result<std::shared_ptr<protocol::Interpreter>> interpreter(std::string_view key) const;
 
   /// What the Worker answered, or could not.
   template <class T>
@@ -35,11 +35,11 @@ class Binding {
   }
 
  private:
-  Binding(std::string name, std::shared_ptr<runtime::Worker> worker)
+  Binding(std::string name, std::shared_ptr<protocol::Worker> worker)
       : name_(std::move(name)), worker_(std::move(worker)) {}
 
   std::string name_;
-  std::shared_ptr<runtime::Worker> worker_;  // shared with the bindings
+  std::shared_ptr<protocol::Worker> worker_;  // shared with the bindings
 };
 
 }  // namespace sw::sandbox

@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
-#include "sandbox_workers/runtime/answers.h"
-#include "sandbox_workers/runtime/worker.h"
+#include "sandbox_workers/protocol/answers.h"
+#include "sandbox_workers/protocol/worker.h"
 #include "sandbox_workers/workspace/workspace.h"
 
 namespace sw::sandbox {
 
-class FakeWorker final : public runtime::Worker {
+class FakeWorker final : public protocol::Worker {
  public:
   explicit FakeWorker(std::string language, bool contexts = true)
       : self{.language = std::move(language), .engine = "Fake", .contexts = contexts} {}
@@ -35,9 +35,9 @@ class FakeWorker final : public runtime::Worker {
   };
 
   // What tests look at and set.
-  runtime::WorkerInfo self;
+  protocol::WorkerInfo self;
   std::vector<std::string> calls;  // all but runs: "undo c 1"
-  std::vector<runtime::ExecuteArgs> runs;
+  std::vector<protocol::ExecuteArgs> runs;
   std::vector<Run> runs_once;
   std::vector<std::vector<std::string>> asked_for;  // paths of each get_files call
   std::map<std::string, State> interpreters;        // by key
@@ -48,9 +48,9 @@ class FakeWorker final : public runtime::Worker {
   std::function<void(const std::stop_token& cancel)> before_run;
   std::function<void()> after_destroy;
   /// Called in a run, with the mirror.
-  std::function<void(Workspace& files, runtime::ExecuteResponse& response)> during_run;
+  std::function<void(Workspace& files, protocol::ExecuteResponse& response)> during_run;
 
-  Result<runtime::WorkerInfo> info() override {
+  Result<protocol::WorkerInfo> info() override {
     const std::lock_guard lock(mutex_);
     if (unreachable) return *unreachable;
     return self;
@@ -63,7 +63,7 @@ class FakeWorker final : public runtime::Worker {
     (void)output.write(wasi::Stream::kStdout, as_bytes("ran once\n"));
     return Outcome{};
   }
-  Result<std::unique_ptr<runtime::Interpreter>> interpreter(std::string_view key) override;
+  Result<std::unique_ptr<protocol::Interpreter>> interpreter(std::string_view key) override;
   std::size_t interpreter_count() {
     const std::lock_guard lock(mutex_);
     return interpreters.size();
@@ -74,28 +74,28 @@ class FakeWorker final : public runtime::Worker {
   std::recursive_mutex mutex_;
 };
 
-class FakeWorker::Contexts final : public runtime::Interpreter {
+class FakeWorker::Contexts final : public protocol::Interpreter {
  public:
   Contexts(FakeWorker& worker, std::string_view key) : worker_(worker), key_(key) {}
 
-  Result<runtime::ContextInfo> create(std::string_view id, std::string_view cwd) override {
+  Result<protocol::ContextInfo> create(std::string_view id, std::string_view cwd) override {
     const std::lock_guard lock(worker_.mutex_);
     SW_CHECK_OK(called(fmt::format("create {}", id)));
     if (!state().executions.emplace(id, 0).second) {
-      return runtime::refusal(fmt::format("Code context '{}' already exists", id));
+      return protocol::refusal(fmt::format("Code context '{}' already exists", id));
     }
-    runtime::ContextInfo made = info_of(id);
+    protocol::ContextInfo made = info_of(id);
     made.cwd = cwd;
     return made;
   }
-  Result<std::vector<runtime::ContextInfo>> contexts() override {
+  Result<std::vector<protocol::ContextInfo>> contexts() override {
     const std::lock_guard lock(worker_.mutex_);
     SW_CHECK_OK(called("contexts"));
-    std::vector<runtime::ContextInfo> all;
+    std::vector<protocol::ContextInfo> all;
     for (const auto& [id, count] : state().executions) all.push_back(info_of(id));
     return all;
   }
-  Result<runtime::ContextInfo> context(std::string_view id) override {
+  Result<protocol::ContextInfo> context(std::string_view id) override {
     const std::lock_guard lock(worker_.mutex_);
     return known(fmt::format("context {}", id), id);
   }
@@ -114,25 +114,25 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
     if (worker_.after_destroy) worker_.after_destroy();
     return {};
   }
-  Result<runtime::ExecuteResponse> execute(runtime::ExecuteArgs args,
-                                           const runtime::GetFiles& get_files,
-                                           RunEvents& output) override {
+  Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args,
+                                            const protocol::GetFiles& get_files,
+                                            RunEvents& output) override {
     if (worker_.before_run) worker_.before_run(args.cancel);
     const std::lock_guard lock(worker_.mutex_);
     worker_.runs.push_back(args);
     if (worker_.unreachable) return *worker_.unreachable;
     if (worker_.refuse) return *worker_.refuse;
     const auto counted = state().executions.find(args.context_id);
-    if (counted == state().executions.end()) return runtime::context_not_found(args.context_id);
+    if (counted == state().executions.end()) return protocol::context_not_found(args.context_id);
     SW_CHECK_OK(reconcile(args, get_files));
     const wasi::TreeState before = state().mirror.remember();
-    runtime::ExecuteResponse response;
+    protocol::ExecuteResponse response;
     response.cwd = "/workspace";
     response.outcome.value = Value{.text = args.code};
     (void)output.write(wasi::Stream::kStdout, as_bytes("ran\n"));
     if (args.cancel.stop_requested()) response.outcome.ending = Ending::kCancelled;
     if (worker_.during_run) worker_.during_run(state().mirror, response);
-    if (response.outcome.error && args.after_error != runtime::AfterError::kKeep) {
+    if (response.outcome.error && args.after_error != AfterError::kKeep) {
       (void)before.restore(*state().mirror.tree(), 0);
     }
     response.workspace = state().mirror.changes_since(before);
@@ -140,33 +140,33 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
     response.executions = ++counted->second;
     return response;
   }
-  Result<runtime::ContextInfo> fork(std::string_view id, std::string_view new_id) override {
+  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id) override {
     const std::lock_guard lock(worker_.mutex_);
     SW_CHECK_OK(known(fmt::format("fork {} {}", id, new_id), id));
     state().executions.emplace(new_id, info_of(id).executions);
     return info_of(new_id);
   }
-  Result<runtime::ContextInfo> undo(std::string_view id, std::uint32_t count) override {
+  Result<protocol::ContextInfo> undo(std::string_view id, std::uint32_t count) override {
     const std::lock_guard lock(worker_.mutex_);
     return known(fmt::format("undo {} {}", id, count), id);
   }
-  Result<runtime::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override {
+  Result<protocol::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override {
     const std::lock_guard lock(worker_.mutex_);
     SW_CHECK_OK(known(fmt::format("add_checkpoint {} {}", id, name), id));
-    return runtime::Checkpoint{.name = std::string(name), .taken_at_ms = 5};
+    return protocol::Checkpoint{.name = std::string(name), .taken_at_ms = 5};
   }
-  Result<std::vector<runtime::Checkpoint>> checkpoints(std::string_view id) override {
+  Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id) override {
     const std::lock_guard lock(worker_.mutex_);
     SW_CHECK_OK(known(fmt::format("checkpoints {}", id), id));
-    return std::vector<runtime::Checkpoint>{{.name = "a", .taken_at_ms = 5}};
+    return std::vector<protocol::Checkpoint>{{.name = "a", .taken_at_ms = 5}};
   }
   Result<void> remove_checkpoint(std::string_view id, std::string_view name) override {
     const std::lock_guard lock(worker_.mutex_);
     SW_CHECK_OK(known(fmt::format("remove_checkpoint {} {}", id, name), id));
     return {};
   }
-  Result<runtime::ContextInfo> restore_checkpoint(std::string_view id,
-                                                  std::string_view name) override {
+  Result<protocol::ContextInfo> restore_checkpoint(std::string_view id,
+                                                   std::string_view name) override {
     const std::lock_guard lock(worker_.mutex_);
     return known(fmt::format("restore_checkpoint {} {}", id, name), id);
   }
@@ -179,17 +179,17 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
     if (worker_.unreachable) return *worker_.unreachable;
     return {};
   }
-  Result<runtime::ContextInfo> known(std::string call, std::string_view id) {
+  Result<protocol::ContextInfo> known(std::string call, std::string_view id) {
     SW_CHECK_OK(called(std::move(call)));
-    if (!state().executions.contains(std::string(id))) return runtime::context_not_found(id);
+    if (!state().executions.contains(std::string(id))) return protocol::context_not_found(id);
     return info_of(id);
   }
-  runtime::ContextInfo info_of(std::string_view id) {
+  protocol::ContextInfo info_of(std::string_view id) {
     return {.id = std::string(id),
             .cwd = "/workspace",
             .executions = state().executions[std::string(id)]};
   }
-  Result<void> reconcile(const runtime::ExecuteArgs& args, const runtime::GetFiles& get_files) {
+  Result<void> reconcile(const protocol::ExecuteArgs& args, const protocol::GetFiles& get_files) {
     auto missing = state().mirror.apply_sync(args.workspace, {}, 0);
     if (missing.ok() && !missing->empty()) {
       worker_.asked_for.push_back(*missing);
@@ -206,10 +206,11 @@ class FakeWorker::Contexts final : public runtime::Interpreter {
   const std::string key_;
 };
 
-inline Result<std::unique_ptr<runtime::Interpreter>> FakeWorker::interpreter(std::string_view key) {
+inline Result<std::unique_ptr<protocol::Interpreter>> FakeWorker::interpreter(
+    std::string_view key) {
   const std::lock_guard lock(mutex_);
   if (unreachable) return *unreachable;
-  return std::unique_ptr<runtime::Interpreter>(std::make_unique<Contexts>(*this, key));
+  return std::unique_ptr<protocol::Interpreter>(std::make_unique<Contexts>(*this, key));
 }
 
 }  // namespace sw::sandbox

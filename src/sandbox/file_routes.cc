@@ -9,7 +9,7 @@
 #include <boost/json.hpp>
 
 #include "sandbox_workers/base/utf8.h"
-#include "sandbox_workers/runtime/answers.h"
+#include "sandbox_workers/protocol/answers.h"
 
 namespace sw::sandbox {
 
@@ -141,7 +141,7 @@ json::object file_info(const WorkspaceEntry& entry, std::string_view relative,
                    : link ? "symlink"
                           : "file"},
           {"size", entry.size},
-          {"modifiedAt", runtime::iso_time(folder ? created_ms : entry.updated_at_ms)},
+          {"modifiedAt", protocol::iso_time(folder ? created_ms : entry.updated_at_ms)},
           {"mode", folder ? "drwxr-xr-x"
                    : link ? "lrwxrwxrwx"
                           : "-rw-r--r--"},
@@ -216,17 +216,17 @@ std::string_view mime_type(std::string_view path, bool is_binary) {
 Result<json::object> file_operation(Sandbox& sandbox, const json::object& object) {
   const std::string op = text_of(object, "op");
   const auto route = std::ranges::find(kFileRoutes, op, &FileRoute::op);
-  if (route == kFileRoutes.end()) return runtime::refusal("Unknown op");
+  if (route == kFileRoutes.end()) return protocol::refusal("Unknown op");
   FileRequest request;
   request.path = text_of(object, "path");
-  if (request.path.empty()) return runtime::refusal("path is required");
+  if (request.path.empty()) return protocol::refusal("path is required");
   request.new_path = text_of(object, "newPath");
   if (route->needs_new_path && request.new_path.empty())
-    return runtime::refusal(fmt::format("newPath is required for {}", op));
+    return protocol::refusal(fmt::format("newPath is required for {}", op));
   if (object.contains("encoding")) {
     const std::string encoding = text_of(object, "encoding");
     if (encoding != "utf-8" && encoding != "base64")
-      return runtime::refusal("encoding must be utf-8 or base64");
+      return protocol::refusal("encoding must be utf-8 or base64");
     if (encoding == "base64") request.encoding = FileEncoding::kBase64;
   }
   if (op == "write") request.content = content_of(object);

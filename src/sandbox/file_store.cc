@@ -104,23 +104,23 @@ Result<FileStore> FileStore::load(storage::ObjectStorage& storage, const wasi::T
                  fmt::format("loading the files: {}", wasi::errno_text(failed)), 0};
   }
   store.tree_->set_limits(limits);
-  store.stored_ = wasi::TreeState::of(*store.tree_);
+  store.stored_ = std::make_shared<const wasi::TreeState>(wasi::TreeState::of(*store.tree_));
   return store;
 }
 
 FileStore::Changes FileStore::changes() const {
   Changes changes;
-  changes.state_ = wasi::TreeState::of(*tree_);
+  changes.state_ = std::make_shared<const wasi::TreeState>(wasi::TreeState::of(*tree_));
   changes.digests_ = digests_;
-  const auto& now = changes.state_.entries();
-  for (const auto& [path, entry] : stored_.entries()) {
+  const auto& now = changes.state_->entries();
+  for (const auto& [path, entry] : stored_->entries()) {
     if (now.contains(path)) continue;
     changes.entries_.emplace(path, Changes::Entry{std::nullopt});
     changes.digests_.erase(path);
   }
   for (const auto& [path, entry] : now) {
-    const auto before = stored_.entries().find(path);
-    if (before != stored_.entries().end() && same(before->second, entry)) continue;
+    const auto before = stored_->entries().find(path);
+    if (before != stored_->entries().end() && same(before->second, entry)) continue;
     Row row{.type = entry.type,
             .digest = {},
             .target = entry.target,

@@ -26,6 +26,8 @@ class FileStore {
                                 std::uint64_t now_ns);
 
   const std::shared_ptr<wasi::Tree>& tree() const { return tree_; }
+  /// The files as they are stored. It stays as it is when others are stored.
+  const std::shared_ptr<const wasi::TreeState>& stored() const { return stored_; }
 
   /// What the tree now has that the storage has not, ready to be written.
   class Changes {
@@ -42,7 +44,7 @@ class FileStore {
     std::map<std::string, Entry> entries_;
     std::map<std::string, wasi::SharedBytes> new_contents_;
     std::vector<std::string> old_contents_;
-    wasi::TreeState state_;
+    std::shared_ptr<const wasi::TreeState> state_;
     std::map<std::string, std::string> digests_;
   };
   Changes changes() const;
@@ -52,9 +54,9 @@ class FileStore {
  private:
   FileStore() = default;
 
-  std::shared_ptr<wasi::Tree> tree_;            // shared with the runs
-  wasi::TreeState stored_;                      // what the storage has
-  std::map<std::string, std::string> digests_;  // of the stored files, by path
+  std::shared_ptr<wasi::Tree> tree_;               // shared with the runs
+  std::shared_ptr<const wasi::TreeState> stored_;  // what the storage has; shared with runs
+  std::map<std::string, std::string> digests_;     // of the stored files, by path
 };
 
 }  // namespace sw::sandbox

@@ -12,6 +12,9 @@
 
 namespace sw::sandbox {
 
+/// The class of their objects in the storage.
+inline constexpr char kSandboxClass[] = "sandbox";
+
 /// Errors: kInvalidArgument saying the rule: 1 to 63 of A-Z a-z 0-9 . _ -, no hyphen at either end,
 /// none of the reserved names.
 Result<void> check_sandbox_id(std::string_view id);

@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "runtime/messages.h"
+#include "protocol/messages.h"
 #include "sandbox_workers/base/utf8.h"
 
 namespace sw::sandbox {
@@ -88,7 +88,7 @@ Bytes encode(const ContextRecord& record) {
                          {"executions", record.executions}};
   if (record.interpreter_executions)
     object["interpreterExecutions"] = *record.interpreter_executions;
-  if (record.snapshot) object["snapshot"] = runtime::to_json(*record.snapshot);
+  if (record.snapshot) object["snapshot"] = protocol::to_json(*record.snapshot);
   return encoded(object);
 }
 
@@ -117,7 +117,7 @@ Result<ContextRecord> decode_context_record(std::string_view id, BytesView bytes
           record.interpreter_executions = count->to_number<std::uint64_t>();
         }
         if (const json::value* snapshot = object.if_contains("snapshot")) {
-          record.snapshot = runtime::parse_snapshot(*snapshot);
+          record.snapshot = protocol::parse_snapshot(*snapshot);
         }
         return record;
       });

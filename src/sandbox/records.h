@@ -12,7 +12,7 @@
 
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/runtime/protocol.h"
+#include "sandbox_workers/protocol/protocol.h"
 
 namespace sw::sandbox {
 
@@ -42,7 +42,7 @@ struct ContextRecord {
   std::uint64_t executions = 0;
   /// The Interpreter's count as of its last answer; absent while it is not known.
   std::optional<std::uint64_t> interpreter_executions;
-  std::optional<runtime::SnapshotInfo> snapshot;
+  std::optional<protocol::SnapshotInfo> snapshot;
 };
 
 Bytes encode(const SandboxRecord& record);

@@ -10,6 +10,7 @@
 #include <charconv>
 
 #include "engine/result_json.h"
+#include "protocol/messages.h"
 #include "sandbox/file_routes.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
@@ -27,8 +28,8 @@ json::object context_object(const ContextRecord& record) {
           {"binding", record.binding},
           {"language", record.language},
           {"cwd", record.cwd},
-          {"createdAt", runtime::iso_time(record.created_ms)},
-          {"lastUsed", runtime::iso_time(record.last_used_ms)}};
+          {"createdAt", protocol::iso_time(record.created_ms)},
+          {"lastUsed", protocol::iso_time(record.last_used_ms)}};
 }
 
 json::object context_details(const ContextRecord& record) {
@@ -36,7 +37,7 @@ json::object context_details(const ContextRecord& record) {
   object["engine"] = record.engine;
   object["executions"] = record.executions;
   object["snapshot"] =
-      record.snapshot ? json::value(runtime::to_json(*record.snapshot)) : json::value(nullptr);
+      record.snapshot ? json::value(protocol::to_json(*record.snapshot)) : json::value(nullptr);
   return object;
 }
 
@@ -46,7 +47,8 @@ json::object success() { return {{"success", true}}; }
 Result<std::string> required_text(const json::object& object, std::string_view key,
                                   const char* message) {
   const json::value* const value = object.if_contains(key);
-  if (!value || !value->is_string() || value->as_string().empty()) return runtime::refusal(message);
+  if (!value || !value->is_string() || value->as_string().empty())
+    return protocol::refusal(message);
   return std::string(value->as_string());
 }
 
@@ -63,13 +65,13 @@ Result<EnvChanges> env_field(const json::object& object, bool null_allowed) {
   EnvChanges changes;
   const json::value* const value = object.if_contains("envVars");
   if (!value) return changes;
-  if (!value->is_object()) return runtime::refusal("envVars must be an object");
+  if (!value->is_object()) return protocol::refusal("envVars must be an object");
   for (const auto& [name, text] : value->as_object()) {
     if (!is_identifier(name))
-      return runtime::refusal(fmt::format("Invalid envVars key: {}", std::string_view(name)));
+      return protocol::refusal(fmt::format("Invalid envVars key: {}", std::string_view(name)));
     if (text.is_string()) changes.emplace(name, std::string(text.as_string()));
     else if (text.is_null() && null_allowed) changes.emplace(name, std::nullopt);
-    else return runtime::refusal("envVars values must be strings");
+    else return protocol::refusal("envVars values must be strings");
   }
   return changes;
 }
@@ -83,7 +85,7 @@ Result<std::optional<T>> named_choice(const json::object& object, std::string_vi
   if (!value) return std::optional<T>();
   std::optional<T> found;
   if (value->is_string()) found = find(value->get_string());
-  if (!found) return runtime::refusal(message);
+  if (!found) return protocol::refusal(message);
   return found;
 }
 
@@ -92,24 +94,24 @@ Result<std::optional<T>> named_choice(const json::object& object, std::string_vi
 /// What came, taken apart.
 class Routes {
  public:
-  Routes(Sandbox& sandbox, const runtime::Request& request)
+  Routes(Sandbox& sandbox, const protocol::Request& request)
       : sandbox_(sandbox), request_(request) {}
 
-  runtime::Response answer() {
+  protocol::Response answer() {
     auto response = dispatch();
     return response.ok() ? *std::move(response)
-                         : runtime::error_response(response.error(), sandbox_.now_ms());
+                         : protocol::error_response(response.error(), sandbox_.now_ms());
   }
 
  private:
-  using Handled = Result<runtime::Response>;
+  using Handled = Result<protocol::Response>;
 
   Handled dispatch() {
-    const auto id = runtime::find_header(request_.headers, "x-sandbox-id").value_or("");
+    const auto id = protocol::find_header(request_.headers, "x-sandbox-id").value_or("");
     if (const auto checked = check_sandbox_id(id); !checked.ok())
-      return runtime::refusal(checked.error().message);
+      return protocol::refusal(checked.error().message);
     if (is("DELETE", "/")) return destroy();
-    SW_CHECK_OK(sandbox_.load());
+    SW_CHECK_OK(sandbox_.check_loads());
     if (is("GET", "/")) return info();
     if (is("POST", "/execute")) return execute();
     if (is("POST", "/contexts")) return create_context();
@@ -124,7 +126,7 @@ class Routes {
 
   Handled of_context(std::string_view rest) {
     const std::size_t slash = rest.find('/');
-    const std::string id = runtime::percent_decoded(rest.substr(0, slash));
+    const std::string id = protocol::percent_decoded(rest.substr(0, slash));
     const std::string_view what = slash == std::string_view::npos ? "" : rest.substr(slash + 1);
     const std::string& method = request_.method;
     if (id.empty()) return not_found();
@@ -140,7 +142,7 @@ class Routes {
     constexpr std::string_view kOne = "checkpoints/";
     if (method == "DELETE" && what.starts_with(kOne) && what.size() > kOne.size()) {
       return done(
-          sandbox_.remove_checkpoint(id, runtime::percent_decoded(what.substr(kOne.size()))));
+          sandbox_.remove_checkpoint(id, protocol::percent_decoded(what.substr(kOne.size()))));
     }
     return not_found();
   }
@@ -153,11 +155,11 @@ class Routes {
 
   static Handled done(const Result<void>& outcome) {
     if (!outcome.ok()) return outcome.error();
-    return runtime::json_response(200, success());
+    return protocol::json_response(200, success());
   }
 
-  Result<json::object> body(std::size_t bytes_max = runtime::kBodyBytesMax) const {
-    return runtime::read_object(request_, bytes_max);
+  Result<json::object> body(std::size_t bytes_max = protocol::kBodyBytesMax) const {
+    return protocol::read_object(request_, bytes_max);
   }
 
   Handled destroy() { return done(sandbox_.destroy()); }
@@ -168,10 +170,10 @@ class Routes {
     for (const ContextRecord& record : info.contexts) contexts.push_back(context_details(record));
     json::object env;
     for (const auto& [name, value] : info.record.env) env[name] = value;
-    return runtime::json_response(
+    return protocol::json_response(
         200, json::object{{"id", info.id},
-                          {"createdAt", runtime::iso_time(info.record.created_ms)},
-                          {"lastUsed", runtime::iso_time(info.record.last_used_ms)},
+                          {"createdAt", protocol::iso_time(info.record.created_ms)},
+                          {"lastUsed", protocol::iso_time(info.record.last_used_ms)},
                           {"envVars", std::move(env)},
                           {"contexts", std::move(contexts)},
                           {"workspace", {{"files", info.files}, {"bytes", info.bytes}}},
@@ -186,89 +188,77 @@ class Routes {
     SW_TRY(wanted.binding, required_text(object, "binding", "binding is required"));
     SW_TRY(wanted.id,
            optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
-    if (wanted.id) SW_CHECK_OK(runtime::check_context_id(*wanted.id));
+    if (wanted.id) SW_CHECK_OK(protocol::check_context_id(*wanted.id));
     SW_TRY(const auto cwd, optional_text(object, "cwd", "cwd must be a non-empty string"));
     if (cwd) {
       const auto path = Workspace::normalize(*cwd);
-      if (!path.ok()) return runtime::refusal(path.error().message);
+      if (!path.ok()) return protocol::refusal(path.error().message);
       wanted.cwd = *path;
     }
     SW_TRY(const EnvChanges env, env_field(object, false));
     apply(wanted.env, env);
     SW_TRY(const ContextRecord record, sandbox_.create_context(wanted));
-    return runtime::json_response(201, context_object(record));
+    return protocol::json_response(201, context_object(record));
   }
 
   Handled list_contexts() {
     SW_TRY(const auto records, sandbox_.contexts());
     json::array contexts;
     for (const ContextRecord& record : records) contexts.push_back(context_object(record));
-    return runtime::json_response(200, json::object{{"contexts", std::move(contexts)}});
+    return protocol::json_response(200, json::object{{"contexts", std::move(contexts)}});
   }
 
   Handled execute() {
     SW_TRY(const json::object object, body());
     if (object.contains("cwd"))
-      return runtime::refusal("cwd is a context property; pass it to createCodeContext");
-    Cell cell;
+      return protocol::refusal("cwd is a context property; pass it to createCodeContext");
+    Run run;
     if (const json::value* code = object.if_contains("code"); code && code->is_string()) {
-      cell.code = std::string(code->as_string());
+      run.code = std::string(code->as_string());
     }
-    SW_CHECK_OK(runtime::check_code(cell.code, sandbox_.options_.code_bytes_max));
-    SW_TRY(cell.env, env_field(object, true));
-    SW_TRY(cell.context_id,
+    SW_CHECK_OK(protocol::check_code(run.code, sandbox_.parts_.options.code_bytes_max));
+    SW_TRY(const EnvChanges env, env_field(object, true));
+    for (const auto& [name, value] : env) {
+      if (value) run.env.emplace_back(name, *value);
+      else run.unset_env.push_back(name);
+    }
+    SW_TRY(const auto context,
            optional_text(object, "contextId", "contextId must be a non-empty string"));
-    SW_TRY(cell.binding, optional_text(object, "binding", "binding must be a non-empty string"));
-    SW_TRY(cell.profile, named_choice(object, "profile", &runtime::find_profile,
-                                      "profile must be 'standard' or 'compat'"));
-    SW_TRY(cell.on_error, named_choice(object, "onError", &runtime::parse_on_error,
-                                       "onError must be 'keep' or 'rollback'"));
-    cell.limits = sandbox_.options_.run_limits;
-    cell.cancel = request_.cancel;
+    run.context = context.value_or("");
+    SW_TRY(const auto binding,
+           optional_text(object, "binding", "binding must be a non-empty string"));
+    SW_TRY(const auto profile, named_choice(object, "profile", &protocol::find_profile,
+                                            "profile must be 'standard' or 'compat'"));
+    SW_TRY(run.on_error, named_choice(object, "onError", &protocol::parse_on_error,
+                                      "onError must be 'keep' or 'rollback'"));
+    if (!run.on_error && profile) run.on_error = profile->after_error;
+    run.limits = sandbox_.parts_.options.run_limits;
+    run.cancel = request_.cancel;
     RunOutput output;
-    SW_TRY(const Ran ran, sandbox_.execute(cell, output));
-    return runtime::json_text_response(200, result_text(cell, ran, output));
-  }
-
-  static std::string result_text(const Cell& cell, const Ran& ran, const RunOutput& output) {
-    const runtime::ExecuteResponse& response = ran.response;
-    engine::EngineInfo info;
-    info.language = ran.language;
-    info.engine_name = ran.engine;
-    Run request;
-    request.code = cell.code;
-    request.limits = cell.limits;
-    std::optional<engine::ContextReport> report;
-    if (ran.context) {
-      report = engine::ContextReport{.id = ran.context->id,
-                                     .cwd = ran.context->cwd,
-                                     .executions = ran.context->executions,
-                                     .state = std::string(runtime::state_name(response.state)),
-                                     .note = response.note,
-                                     .saved_bytes = {},
-                                     .snapshot_ms = response.snapshot_ms,
-                                     .expires_at_ms = ran.expires_at_ms};
-      if (response.snapshot_ms) report->saved_bytes = response.snapshot_bytes_written;
-    }
-    return engine::execution_result_json(info, request, response.outcome, output.out, output.err,
-                                         report);
+    SW_TRY(Finished finished, sandbox_.run(run, binding.value_or(""), output));
+    finished.outcome.out = std::move(output.out);
+    finished.outcome.err = std::move(output.err);
+    return protocol::json_text_response(
+        200,
+        engine::execution_result_json(finished.language, finished.engine, run, finished.outcome,
+                                      {.expires_at_ms = finished.expires_at_ms, .files = {}}));
   }
 
   Handled set_env() {
     SW_TRY(const json::object object, body());
-    if (!object.contains("envVars")) return runtime::refusal("envVars is required");
+    if (!object.contains("envVars")) return protocol::refusal("envVars is required");
     SW_TRY(const EnvChanges changes, env_field(object, true));
     return done(sandbox_.set_env(changes));
   }
 
   Handled files() {
-    SW_CHECK_OK(sandbox_.usable_files());  // before the body is looked at
+    SW_CHECK_OK(sandbox_.check_files());  // before the body is looked at
     SW_TRY(const json::object object, body(kFilesBodyBytesMax));
     SW_TRY(const json::object outcome, file_operation(sandbox_, object));
     json::object answer = success();
     for (const auto& [key, value] : outcome) answer[key] = value;
-    answer["timestamp"] = runtime::iso_time(sandbox_.now_ms());
-    return runtime::json_response(200, answer);
+    answer["timestamp"] = protocol::iso_time(sandbox_.now_ms());
+    return protocol::json_response(200, answer);
   }
 
   Handled fork(const std::string& id) {
@@ -276,7 +266,7 @@ class Routes {
     SW_TRY(const auto new_id,
            optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
     SW_TRY(const ContextRecord record, sandbox_.fork(id, new_id));
-    return runtime::json_response(201, context_object(record));
+    return protocol::json_response(201, context_object(record));
   }
 
   Handled undo(const std::string& id) {
@@ -286,7 +276,7 @@ class Routes {
       json::error_code failed;
       if (value->is_number()) runs = value->to_number<std::uint32_t>(failed);
       if (!value->is_number() || failed || runs == 0)
-        return runtime::refusal("runs must be a whole number from 1 on");
+        return protocol::refusal("runs must be a whole number from 1 on");
     }
     return done(sandbox_.undo(id, runs));
   }
@@ -294,9 +284,9 @@ class Routes {
   Handled checkpoints(const std::string& id) {
     SW_TRY(const auto known, sandbox_.checkpoints(id));
     json::array list;
-    for (const runtime::Checkpoint& one : known)
+    for (const protocol::Checkpoint& one : known)
       list.push_back({{"name", one.name}, {"takenAt", one.taken_at_ms}});
-    return runtime::json_response(200, json::object{{"checkpoints", std::move(list)}});
+    return protocol::json_response(200, json::object{{"checkpoints", std::move(list)}});
   }
 
   Handled named(const std::string& id,
@@ -313,10 +303,10 @@ class Routes {
   }
 
   Sandbox& sandbox_;
-  const runtime::Request& request_;
+  const protocol::Request& request_;
 };
 
-runtime::Response Sandbox::fetch(const runtime::Request& request) {
+protocol::Response Sandbox::fetch(const protocol::Request& request) {
   return Routes(*this, request).answer();
 }
 

@@ -4,28 +4,36 @@
 
 // A sandbox: files under /workspace, environment variables, and code contexts in several languages
 // that share them. The memory of the contexts is elsewhere: with the Interpreters behind the
-// bindings' Workers, which have a mirror of the files. For a run the Sandbox sends a manifest,
-// hands over the contents that the mirror lacks, and takes back what the run did; files and the
-// context's record are then stored in one transaction. docs/sandbox.md tells all of it.
+// bindings' Workers, which have mirrors of the files. For a run the Sandbox sends a manifest, hands
+// over the contents that the mirror lacks, and takes back what the run did; files and the context's
+// record are then stored in one transaction. docs/sandbox.md tells all of it.
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "executor/guest_pool.h"
 #include "object/clock.h"
 #include "object/idle_alarm.h"
-#include "runtime/messages.h"
+#include "object/object.h"
+#include "object/turns.h"
 #include "sandbox/binding.h"
 #include "sandbox/file_store.h"
 #include "sandbox/records.h"
-#include "sandbox_workers/runtime/http.h"
-#include "sandbox_workers/runtime/worker.h"
+#include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/protocol/http.h"
+#include "sandbox_workers/protocol/profile.h"
+#include "sandbox_workers/protocol/worker.h"
 #include "sandbox_workers/workspace/workspace.h"
 #include "storage/storage.h"
 
@@ -33,51 +41,38 @@ namespace sw::sandbox {
 
 struct SandboxOptions {
   wasi::TreeLimits files = kWorkspaceLimits;  ///< for hosts and guests
-  /// False: no files at all, and guests are refused /workspace
-  bool file_api = true;
-  /// Unused for so long it is destroyed; 0: never
+  bool file_api = true;  ///< false: no files at all, and guests are refused /workspace
+  /// Unused for so long it is destroyed; 0: never.
   std::chrono::milliseconds idle_ttl = object::kDefaultIdleTtl;
   std::size_t contexts_max = 8;  ///< over all bindings
-  std::size_t code_bytes_max = runtime::kCodeBytesMax;
+  /// Of code that comes as a request.
+  std::size_t code_bytes_max = std::size_t{64} << 10;
   RunLimits run_limits;  ///< of runs that come as requests
-  runtime::Profile profile = runtime::kStandardProfile;
+  protocol::Profile profile = protocol::kStandardProfile;
+};
+
+/// What all sandboxes of a host have in common. It outlives them.
+struct SandboxParts {
+  protocol::Bindings bindings;
+  object::Clock& clock;
+  executor::GuestPool& guests;
+  SandboxOptions options = {};
 };
 
 struct NewContext {
   std::string binding;
-  std::optional<std::string> id;  ///< absent: a new UUID
+  std::optional<std::string> id = {};  ///< absent: a new UUID
   std::string cwd = "/workspace";
-  Env env;
+  Env env = {};
 };
 
-struct Cell {
-  std::string code;
-  /// By which of its names the caller calls the language, where that matters.
-  std::string alias;
-  /// How tracebacks name the code; empty: "<cell N>".
-  std::string file_name;
-  /// The context to run in. Wins over the binding.
-  std::optional<std::string> context_id;
-  /// Its oldest context, made if there is none. A binding without contexts runs the cell once and
-  /// forgets it.
-  std::optional<std::string> binding;
-  EnvChanges env;  ///< over the context's, which are over the sandbox's
-  std::string stdin_data;
-  std::vector<std::string> args;
-  RunLimits limits;
-  std::optional<runtime::Profile> profile;      ///< absent: the sandbox's
-  std::optional<runtime::AfterError> on_error;  ///< absent: the profile's
-  std::stop_token cancel;
-};
-
-struct Ran {
+/// A run that has ended, and what is known beside its outcome.
+struct Finished {
+  Outcome outcome;
   std::string language;
   std::string engine;
-  runtime::ExecuteResponse response;
-  /// After the run; absent for a binding without contexts
-  std::optional<ContextRecord> context;
-  /// When the sandbox is destroyed if nobody uses it; absent: never
-  std::optional<std::int64_t> expires_at_ms;
+  /// When the sandbox is destroyed if nobody uses it; absent: never.
+  std::optional<std::int64_t> expires_at_ms = {};
 };
 
 struct SandboxInfo {
@@ -93,22 +88,29 @@ struct SandboxInfo {
 enum class FileUse : std::uint8_t { kLook, kChange };
 
 /// Files and folders are there as soon as they are asked for; whatever happened before a crash is
-/// either stored as a whole or has not happened. Threads: one at a time. Everything may block: on
-/// the storage, on Workers, for as long as a run takes. Errors are the protocol's
-/// (docs/sandbox.md). After a failure of the storage everything is read again.
-class Sandbox {
+/// either stored as a whole or has not happened. Errors are the protocol's (docs/sandbox.md). After a
+/// failure of the storage everything is read again.
+///
+/// Runs of one context take turns (with the profile "compat" all runs of the sandbox do), those of
+/// several go on side by side: a run sees the files as they were when it began, and what it changed
+/// is applied path by path when it ends. What is asked about files, contexts and the sandbox itself
+/// never waits for a run; what changes a context's memory waits for that context's.
+/// Threads: any, but those of runs only for what does not wait for a run.
+class Sandbox final : public object::Object {
  public:
+  using Done = std::function<void(Result<Finished>)>;
+
   static storage::Schema schema();
 
-  /// All of it outlives the sandbox; `storage` is its own.
-  Sandbox(storage::ObjectStorage& storage, const runtime::Bindings& bindings, object::Clock& clock,
-          const SandboxOptions& options);
+  /// `storage` is its own, and outlives it.
+  Sandbox(storage::ObjectStorage& storage, const SandboxParts& parts);
+  ~Sandbox() override;
 
   /// When it came into being; 0 before its first use.
-  std::int64_t created_ms() const { return record_ ? record_->created_ms : 0; }
+  std::int64_t created_ms() const;
 
   /// Every route of the protocol. The request's `cancel` ends a run early.
-  runtime::Response fetch(const runtime::Request& request);
+  protocol::Response fetch(const protocol::Request& request);
 
   // --- contexts
 
@@ -116,11 +118,22 @@ class Sandbox {
   /// Oldest first.
   Result<std::vector<ContextRecord>> contexts();
   Result<ContextRecord> context(std::string_view id);
-  /// Also when its Worker cannot be reached. Files stay.
+  /// Also when its Worker cannot be reached. Its run is stopped. Files stay.
   Result<void> delete_context(std::string_view id);
-  /// Runs a cell. An error of the code is part of the answer; docs/sandbox.md says what is kept
-  /// after it.
-  Result<Ran> execute(const Cell& cell, RunEvents& output);
+
+  // --- runs. An error of the code is part of the outcome; docs/sandbox.md says what is kept after it.
+
+  /// Runs in `run.context`, or else in the binding's oldest context, which is made if there is none. A
+  /// binding without contexts runs the code once and forgets it. `done` is called once: on the run's
+  /// thread, or on this one for a run that is refused. The sandbox stays leased and `events` stay
+  /// alive until then.
+  void start(Run run, const std::string& binding, RunEvents& events, Done done);
+  /// The same, and waits. Not from the thread of a run.
+  Result<Finished> run(Run run, const std::string& binding, RunEvents& events);
+  /// Ends the runs of a context, those that wait for their turn too, as Run::cancel does.
+  Result<void> interrupt(std::string_view context);
+  /// The same for all contexts.
+  void interrupt_all();
 
   // --- versions of a context's memory. Files are as they are: they belong to all contexts.
 
@@ -131,16 +144,16 @@ class Sandbox {
   Result<void> add_checkpoint(std::string_view id, std::string_view name);
   Result<void> restore_checkpoint(std::string_view id, std::string_view name);
   Result<void> remove_checkpoint(std::string_view id, std::string_view name);
-  Result<std::vector<runtime::Checkpoint>> checkpoints(std::string_view id);
+  Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id);
 
   // --- the rest
 
   Result<void> set_env(const EnvChanges& changes);
   Result<SandboxInfo> info();
-  /// Deletes everything, here and at the Interpreters. The next use begins anew.
+  /// Stops all runs, then deletes everything, here and at the Interpreters. The next use begins anew.
   Result<void> destroy();
-  /// The alarm has gone off: destroys what nobody used.
-  Result<void> alarm();
+  /// Destroys it if nobody used it.
+  Result<void> on_alarm(object::Time scheduled) override;
 
   /// Does something with the files; what it changed is stored before this returns. `operation` is
   /// the protocol's ("file.read"), `path` as the caller wrote it: for errors.
@@ -149,6 +162,7 @@ class Sandbox {
                                                                   std::string_view operation,
                                                                   std::string_view path,
                                                                   const Use& use) {
+    const Lock lock(mutex_);
     SW_TRY(Workspace* const files, usable_files());
     auto outcome = use(*files, now_ns());
     if (!outcome.ok()) return file_failure(operation, path, std::move(outcome).error());
@@ -158,6 +172,9 @@ class Sandbox {
 
  private:
   friend class Routes;
+  struct Launch;
+  struct Execution;
+  using Lock = std::unique_lock<std::mutex>;
 
   /// What goes into one transaction.
   struct Step {
@@ -169,6 +186,9 @@ class Sandbox {
     bool used = false;                       // counts as use
   };
   using Contexts = std::map<std::string, ContextRecord, std::less<>>;
+  using Question = std::function<Result<protocol::ContextInfo>(protocol::Interpreter&)>;
+
+  // The mutex is held in these, and given up while `lock`'s caller waits for an Interpreter.
 
   Result<void> load();
   Result<std::optional<std::string>> stored_key(storage::Reader& reader) const;
@@ -178,33 +198,43 @@ class Sandbox {
   Result<Workspace*> usable_files();
   Result<ContextRecord*> find(std::string_view id);
   ContextRecord* oldest_of(std::string_view binding);
-  Result<void> room_for_context();
-  Result<ContextRecord*> create(const Binding& binding, const runtime::WorkerInfo& info,
-                                const NewContext& wanted);
+  Result<void> check_new_id(const std::optional<std::string>& id);
+  Result<std::string> context_for(const Run& run, const Binding& binding, Lock& lock);
+  Result<ContextRecord> create(const Binding& binding, const protocol::WorkerInfo& info,
+                               const NewContext& wanted, Lock& lock);
   ContextRecord new_record(std::string id);
-  Result<ContextRecord*> keep(ContextRecord record);
-  Result<Ran> run_once(const Binding& binding, const runtime::WorkerInfo& info, const Cell& cell,
-                       RunEvents& output);
-  Result<Ran> run_in(ContextRecord& context, const Cell& cell, RunEvents& output);
-  runtime::ExecuteArgs args_of(const ContextRecord& context, const Cell& cell) const;
-  Result<void> take_over(ContextRecord& context, const runtime::ExecuteResponse& response);
-  Env merged_env(const ContextRecord* context, const EnvChanges& call) const;
-  /// Asks the Interpreter that has a context something about it.
-  template <class T>
-  Result<T> ask(const ContextRecord& context,
-                const std::function<Result<T>(runtime::Interpreter&)>& question);
-  Result<void> rewound(
-      std::string_view id,
-      const std::function<Result<runtime::ContextInfo>(runtime::Interpreter&)>& question);
+  Result<ContextRecord> keep(ContextRecord record);
+  Result<void> begin(Execution& execution);
+  Result<Finished> end(Execution& execution, Result<protocol::ExecuteResponse> answer);
+  Result<void> take_over(const Execution& execution, const protocol::ExecuteResponse& response);
+  void apply_env(Run& run, const ContextRecord* context) const;
+  Result<protocol::ContextInfo> ask(const ContextRecord& context, const Question& question,
+                                    Lock& lock);
+  Result<void> rewind(std::string_view id, const Question& question);
   std::vector<ContextRecord> by_age() const;
+  Result<void> destroy(Lock& lock);
+  std::set<std::string> bindings_in_use();
+
+  // These take the mutex.
+
+  Result<void> check_loads();
+  Result<void> check_files();
+  Result<Finished> run_once(const Launch& launch, RunEvents& events);
+  Result<Finished> run_in_context(const Launch& launch, RunEvents& events);
+  Result<std::shared_ptr<Launch>> prepare(Run run, const std::string& binding);
+  void forget_run(const Launch& launch);
+
+  static std::vector<WorkspaceFile> contents(const Execution& execution,
+                                             const std::vector<std::string>& paths);
   static Error file_failure(std::string_view operation, std::string_view path, Error error);
   std::int64_t now_ms() const;
   std::uint64_t now_ns() const;
 
   storage::ObjectStorage& storage_;
-  const runtime::Bindings& bindings_;
-  object::Clock& clock_;
-  const SandboxOptions options_;
+  const SandboxParts& parts_;
+
+  mutable std::mutex mutex_;  // guards what follows, and all use of the storage
+  object::Turns turns_;       // of contexts, and of bindings whose first context is being made
   // A copy of what is stored; absent until it is needed.
   std::optional<SandboxRecord> record_;
   std::string key_;  // of its Interpreters
@@ -213,6 +243,7 @@ class Sandbox {
   std::optional<Workspace> workspace_;
   std::optional<object::Time> expires_;
   object::Time last_used_{};  // exact, where the record's lags behind
+  std::multimap<std::string, std::stop_source, std::less<>> runs_;  // by context
 };
 
 }  // namespace sw::sandbox

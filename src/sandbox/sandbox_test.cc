@@ -48,7 +48,7 @@ struct SandboxTest : ::testing::Test {
   std::shared_ptr<FakeWorker> javascript = std::make_shared<FakeWorker>("javascript");
   std::shared_ptr<FakeWorker> python = std::make_shared<FakeWorker>("python");
   std::shared_ptr<FakeWorker> ruby = std::make_shared<FakeWorker>("ruby", false);
-  runtime::Bindings bindings{{"JAVASCRIPT", javascript}, {"PYTHON", python}, {"RUBY", ruby}};
+  protocol::Bindings bindings{{"JAVASCRIPT", javascript}, {"PYTHON", python}, {"RUBY", ruby}};
   object::ManualClock clock{kStart};
   SandboxOptions options;
   storage::MemoryDisk disk{storage::Bodies::kTwice};
@@ -67,11 +67,11 @@ struct SandboxTest : ::testing::Test {
     object = storage->open(name, Sandbox::schema()).value();
   }
   Reply request(std::string method, std::string path, const std::string& body = {}) {
-    const runtime::Response response = sandbox().fetch({.method = std::move(method),
-                                                        .path = std::move(path),
-                                                        .headers = {{"x-sandbox-id", "demo"}},
-                                                        .body = body});
-    EXPECT_EQ(runtime::find_header(response.headers, "cache-control"), "no-store");
+    const protocol::Response response = sandbox().fetch({.method = std::move(method),
+                                                         .path = std::move(path),
+                                                         .headers = {{"x-sandbox-id", "demo"}},
+                                                         .body = body});
+    EXPECT_EQ(protocol::find_header(response.headers, "cache-control"), "no-store");
     return {.status = response.status, .body = json::parse(response.body)};
   }
   Reply post(std::string path, const json::value& body) {
@@ -126,7 +126,7 @@ struct SandboxTest : ::testing::Test {
                     .ok());
     return time;
   }
-  static void fail_run(Workspace& files, runtime::ExecuteResponse& response) {
+  static void fail_run(Workspace& files, protocol::ExecuteResponse& response) {
     ASSERT_TRUE(files.write("by-the-run", "x", FileEncoding::kUtf8, 0).ok());
     response.outcome.error =
         GuestError{.name = "Error", .message = "oops", .traceback = {}, .line_number = {}};
@@ -302,7 +302,7 @@ TEST_F(SandboxTest, WhatTheInterpreterRefusesIsPassedOn) {
 }
 
 TEST_F(SandboxTest, WhatARunWroteCanBeReadAndSurvives) {
-  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, protocol::ExecuteResponse&) {
     ASSERT_TRUE(files.write("made", "by the run", FileEncoding::kUtf8, 5'000'000'000).ok());
   };
   EXPECT_EQ(execute("PYTHON").status, 200);
@@ -334,12 +334,12 @@ TEST_F(SandboxTest, ARunSaysWhatBecomesOfItAfterAnError) {
     EXPECT_EQ(post("/execute", body).status, 200);
     return python->runs.back().after_error;
   };
-  using enum runtime::AfterError;
+  using enum AfterError;
   EXPECT_EQ(after_error({}), kKeep);
   EXPECT_EQ(after_error({{"onError", "rollback"}}), kRollback);
   EXPECT_EQ(after_error({{"profile", "compat"}}), kFilesBack);
   EXPECT_EQ(after_error({{"profile", "compat"}, {"onError", "keep"}}), kKeep);
-  options.profile = runtime::kCompatProfile;
+  options.profile = protocol::kCompatProfile;
   restart();
   EXPECT_EQ(after_error({}), kFilesBack);
   EXPECT_EQ(after_error({{"profile", "standard"}}), kKeep);
@@ -357,12 +357,12 @@ TEST_F(SandboxTest, FilesThatTheInterpreterPutBackAreAsTheyWere) {
 }
 
 TEST_F(SandboxTest, AnAnswerHasWhatTheProtocolSays) {
-  python->during_run = [](Workspace&, runtime::ExecuteResponse& response) {
+  python->during_run = [](Workspace&, protocol::ExecuteResponse& response) {
     response.cwd = "/workspace/d";
-    response.state = runtime::ContextState::kRestored;
+    response.state = ContextState::kRestored;
     response.note = "why";
     response.snapshot_ms = 1.5;
-    response.snapshot = runtime::SnapshotInfo{.build = "b", .pages = 2, .bytes = 8192};
+    response.snapshot = protocol::SnapshotInfo{.build = "b", .pages = 2, .bytes = 8192};
   };
   const Reply reply = execute("PYTHON", "1 + 1");
   EXPECT_EQ(reply.text("/code"), "1 + 1");
@@ -437,7 +437,7 @@ TEST_F(SandboxTest, AWorkerThatCannotBeReachedIs502) {
 TEST_F(SandboxTest, ADiffWithPathsThatCannotBeChangesNothing) {
   ASSERT_EQ(write("f", "before").status, 200);
   create("PYTHON");
-  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, protocol::ExecuteResponse&) {
     ASSERT_TRUE(files.write("f", "after", FileEncoding::kUtf8, 0).ok());
   };
   python->spoil_diff = true;
@@ -476,7 +476,7 @@ TEST_F(SandboxTest, TheInterpreterIsToldWhichRunIsTheLastThatIsKnown) {
   EXPECT_EQ(python->runs.back().executions_known, 1u);
   // The Interpreter has stored a run; we have not, because the storage failed.
   disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
-  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, protocol::ExecuteResponse&) {
     ASSERT_TRUE(files.write("lost", "x", FileEncoding::kUtf8, 0).ok());
   };
   EXPECT_THAT(execute("PYTHON").refusal(),
@@ -489,7 +489,7 @@ TEST_F(SandboxTest, TheInterpreterIsToldWhichRunIsTheLastThatIsKnown) {
 }
 
 TEST_F(SandboxTest, FilesAndCountsAreStoredTogether) {
-  python->during_run = [](Workspace& files, runtime::ExecuteResponse& response) {
+  python->during_run = [](Workspace& files, protocol::ExecuteResponse& response) {
     ASSERT_TRUE(files.write("n", response.cwd, FileEncoding::kUtf8, 0).ok());
   };
   execute("PYTHON");
@@ -498,7 +498,7 @@ TEST_F(SandboxTest, FilesAndCountsAreStoredTogether) {
   };
   EXPECT_EQ(state(), std::pair(std::size_t{1}, std::int64_t{1}));
   disk.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
-  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, protocol::ExecuteResponse&) {
     ASSERT_TRUE(files.write("m", "x", FileEncoding::kUtf8, 0).ok());
   };
   execute("PYTHON");
@@ -622,7 +622,7 @@ TEST_F(SandboxTest, AnyRequestButDestroyingBringsASandboxIntoBeing) {
 }
 
 TEST_F(SandboxTest, TheIdIsCheckedFirst) {
-  const auto status = [&](runtime::Headers headers) {
+  const auto status = [&](protocol::Headers headers) {
     return sandbox().fetch({.method = "GET", .path = "/", .headers = std::move(headers)}).status;
   };
   EXPECT_EQ(status({}), 400);
@@ -633,7 +633,7 @@ TEST_F(SandboxTest, TheIdIsCheckedFirst) {
 // --- files over requests
 
 TEST_F(SandboxTest, AnEmptyFolderOfAGuestReachesTheOtherLanguage) {
-  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, protocol::ExecuteResponse&) {
     ASSERT_TRUE(files.make_directory("empty", Depth::kOne, 0).ok());
   };
   execute("PYTHON");
@@ -763,7 +763,7 @@ TEST_F(SandboxTest, DisabledNothingOfFilesIsSentOrStored) {
   const std::size_t stored = rows(0x20);
   options.file_api = false;
   restart();
-  python->during_run = [](Workspace& files, runtime::ExecuteResponse&) {
+  python->during_run = [](Workspace& files, protocol::ExecuteResponse&) {
     files.set_disabled(false);  // a runtime that does not keep to it
     ASSERT_TRUE(files.write("by-the-run", "x", FileEncoding::kUtf8, 0).ok());
   };

@@ -13,7 +13,7 @@
 #include "object/clock.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
-#include "sandbox_workers/interpreter/interpreter_worker.h"
+#include "sandbox_workers/interpreter/runtime_worker.h"
 #include "storage/memory/memory_storage.h"
 
 namespace sw::sandbox {
@@ -25,9 +25,9 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 struct WorkerTest : ::testing::Test {
-  std::shared_ptr<runtime::Worker> worker =
+  std::shared_ptr<protocol::Worker> worker =
       interpreter::define_interpreter_runtime(std::make_shared<interpreter::FakeEngine>()).value();
-  runtime::Bindings bindings{{"FAKE", worker}};
+  protocol::Bindings bindings{{"FAKE", worker}};
   std::unique_ptr<object::Clock> clock = object::make_system_clock();
   storage::MemoryDisk disk{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);

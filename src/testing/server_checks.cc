@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "sandbox_workers/base/utf8.h"
-#include "sandbox_workers/runtime/worker.h"
+#include "sandbox_workers/protocol/worker.h"
 #include "sandbox_workers/workspace/workspace.h"
 #include "testing/checks.h"
 
@@ -19,9 +19,9 @@ namespace sw::testing {
 
 namespace {
 
+using ContextState;
 using engine::Engine;
-using runtime::ContextState;
-using runtime::ExecuteResponse;
+using protocol::ExecuteResponse;
 
 constexpr std::chrono::milliseconds kEndlessFor{100};
 constexpr char kContent[] = "content";
@@ -72,7 +72,7 @@ class Client {
 
   Workspace& workspace() { return workspace_; }
 
-  runtime::Response request(std::string method, std::string_view path, std::string body = {}) {
+  protocol::Response request(std::string method, std::string_view path, std::string body = {}) {
     return worker_->fetch({.method = std::move(method),
                            .path = fmt::format("/interpreters/{}{}", key_, path),
                            .headers = {{"content-type", "application/json"}},
@@ -81,7 +81,7 @@ class Client {
   Result<void> expect_status(std::string method, std::string_view path, int status,
                              std::string body = {}) {
     const std::string what = fmt::format("{} {}", method, path);
-    const runtime::Response response = request(std::move(method), path, std::move(body));
+    const protocol::Response response = request(std::move(method), path, std::move(body));
     if (response.status == status) return {};
     return violated(fmt::format("{} answers {} instead of {}: {}", what, response.status, status,
                                 response.body));
@@ -93,8 +93,8 @@ class Client {
 
   Result<ExecuteResponse> execute(const std::string& id, std::string_view code,
                                   std::chrono::nanoseconds wall_max = RunLimits{}.wall_max,
-                                  runtime::AfterError after_error = runtime::AfterError::kKeep) {
-    runtime::ExecuteArgs args;
+                                  AfterError after_error = AfterError::kKeep) {
+    protocol::ExecuteArgs args;
     args.context_id = id;
     args.code = code;
     args.workspace = workspace_.manifest();
@@ -114,7 +114,7 @@ class Client {
       return violated(fmt::format("the run is refused: {}: {}", code_name(response.error().code),
                                   response.error().message));
     }
-    SW_CHECK_OK(workspace_.apply_diff(response->workspace, 0));
+    SW_CHECK_OK(workspace_.apply_diff(response->workspace, workspace_.remember(), 0));
     return response;
   }
   Result<ExecuteResponse> expect_value(const std::string& id, std::string_view code,
@@ -308,7 +308,7 @@ class ServerChecks {
     SW_CHECK_OK(client_.expect_value("files", stateful().define));
     SW_CHECK_OK(client_.expect_value("files", programs_.files->write));
     SW_TRY(const ExecuteResponse failed,
-           client_.execute("files", fail, RunLimits{}.wall_max, runtime::AfterError::kRollback));
+           client_.execute("files", fail, RunLimits{}.wall_max, AfterError::kRollback));
     SW_CHECK_OK(expect_error(failed.outcome));
     SW_CHECK_OK(expect_file(kContent));
     SW_TRY(const auto next, client_.expect_value("files", stateful().use, stateful().expect_text));

@@ -108,13 +108,16 @@ class Placer {
     return name.ok() && name->directory ? remove(path, *name) : Result<void>();
   }
 
-  /// A file, if that is what is there.
-  Result<void> remove_file(std::string_view path) {
+  /// What is there if it is of that type; a folder only if it is empty.
+  Result<void> remove(std::string_view path, FileType type) {
     const auto name = find_name(tree_, path);
     if (!name.ok() || !name->directory) return {};
     const auto existing = node(*name);
-    return existing && existing->type == FileType::kRegularFile ? remove(path, *name)
-                                                                : Result<void>();
+    if (!existing || existing->type != type) return {};
+    if (type != FileType::kDirectory) return remove(path, *name);
+    const Errno removed = tree_.remove_directory(*name->directory, name->last, now_ns_);
+    const bool done = removed == Errno::kSuccess || removed == Errno::kNotempty;
+    return done ? Result<void>() : cannot(path, removed);
   }
 
  private:
@@ -259,28 +262,43 @@ Result<std::vector<std::string>> Workspace::apply_sync(const WorkspaceManifest& 
   return missing;
 }
 
-Result<void> Workspace::apply_diff(const WorkspaceDiff& diff, std::uint64_t now_ns) {
+Result<void> Workspace::apply_diff(const WorkspaceDiff& diff, const wasi::TreeState& before,
+                                   std::uint64_t now_ns) {
   Folders folders;
-  for (const std::string& dir : diff.dirs) folders.add(dir);
-  for (const WorkspaceFile& file : diff.files) folders.add_parent_of(file.path);
-  for (const auto& [path, target] : diff.links) folders.add_parent_of(path);
-  std::set<std::string_view> put;
-  for (const WorkspaceFile& file : diff.files) put.insert(file.path);
-  Placer placer(*tree_, now_ns);
-  SW_CHECK_OK(place_all(placer, folders, diff.files, diff.links));
-  for (const std::string& path : diff.deleted) {
-    if (!put.contains(path)) SW_CHECK_OK(placer.remove_file(path));
+  const auto existed = [&](std::string_view path, FileType type) {
+    const auto found = before.entries().find(
+        std::string(path.substr(std::min(path.size(), kWorkspaceRoot.size() + 1))));
+    return found != before.entries().end() && found->second.type == type ? &found->second : nullptr;
+  };
+  for (const std::string& dir : diff.dirs) {
+    if (!existed(dir, FileType::kDirectory)) folders.add(dir);
   }
-  std::vector<std::string> surplus;
-  (void)tree_->walk([&](const std::string& below, Node& node) {
-    std::string path = absolute_path(below);
-    bool listed = true;
-    if (node.type == FileType::kDirectory) listed = folders.contains(path);
-    if (node.type == FileType::kSymbolicLink) listed = diff.links.contains(path);
-    if (!listed) surplus.push_back(std::move(path));
-    return listed;
-  });
-  return remove_all(placer, surplus);
+  Links links;
+  for (const auto& [path, target] : diff.links) {
+    const auto* const old = existed(path, FileType::kSymbolicLink);
+    if (!old || old->target != target) links.emplace(path, target);
+  }
+  for (const auto& [path, target] : links) folders.add_parent_of(path);
+  std::set<std::string_view> put;
+  for (const WorkspaceFile& file : diff.files) {
+    folders.add_parent_of(file.path);
+    put.insert(file.path);
+  }
+  Placer placer(*tree_, now_ns);
+  SW_CHECK_OK(place_all(placer, folders, diff.files, links));
+  for (const std::string& path : diff.deleted) {
+    if (!put.contains(path)) SW_CHECK_OK(placer.remove(path, FileType::kRegularFile));
+  }
+  // What is in a folder comes after it, so it goes before it.
+  for (auto old = before.entries().rbegin(); old != before.entries().rend(); ++old) {
+    const std::string path = absolute_path(old->first);
+    const bool gone =
+        old->second.type == FileType::kDirectory
+            ? !std::ranges::binary_search(diff.dirs, path)
+            : old->second.type == FileType::kSymbolicLink && !diff.links.contains(path);
+    if (gone) SW_CHECK_OK(placer.remove(path, old->second.type));
+  }
+  return {};
 }
 
 namespace {
@@ -299,6 +317,16 @@ WorkspaceFile file_of(const std::string& below, const wasi::TreeState::Entry& en
 }
 
 }  // namespace
+
+std::optional<WorkspaceFile> workspace_file(const wasi::TreeState& state, std::string_view path) {
+  if (path.size() <= kWorkspaceRoot.size()) return std::nullopt;
+  const std::string below(path.substr(kWorkspaceRoot.size() + 1));
+  const auto found = state.entries().find(below);
+  if (found == state.entries().end() || found->second.type != FileType::kRegularFile) {
+    return std::nullopt;
+  }
+  return file_of(below, found->second);
+}
 
 WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeState& after) {
   WorkspaceDiff diff;

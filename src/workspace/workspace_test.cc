@@ -392,7 +392,7 @@ TEST_F(WorkspaceTest, DisabledItRefusesHostsButCanStillBeKeptAlike) {
   EXPECT_EQ(workspace.remember().entries().size(), 2u);
   EXPECT_TRUE(workspace.changes_since(before).files.empty());
   WorkspaceDiff diff{.dirs = {"/workspace/new"}, .files = {}, .deleted = {}, .links = {}};
-  EXPECT_TRUE(workspace.apply_diff(diff, kNow).ok());
+  EXPECT_TRUE(workspace.apply_diff(diff, workspace.remember(), kNow).ok());
   workspace.set_disabled(false);
   EXPECT_THAT(list("/workspace"), ElementsAre("/workspace/new"));
 }

@@ -43,8 +43,8 @@ Engines& engines() {
   return the_machine;
 }
 
-Run request_for(const Section& run) {
-  Run request;
+sw::Run request_for(const Section& run) {
+  sw::Run request;
   request.code = run.body;
   request.limits.wall_max = std::chrono::seconds(600);
   // a busy machine may take its time to hear that it is asked
@@ -142,7 +142,7 @@ class Case : public ::testing::TestWithParam<fs::path> {
       return;
     }
     RunOutput sink;
-    Run request = request_for(step.run);
+    sw::Run request = request_for(step.run);
     request.workspace = std::make_shared<Workspace>(workspace_);
     Result<Outcome> result = Error{};
     if (step.run.name == "one-shot") {

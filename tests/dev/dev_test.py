@@ -229,9 +229,9 @@ class Touched(unittest.TestCase):
         self.git("switch", "-q", "-c", "change")
         self.write("src/engine/perl/b.cc", "2")
         self.commit("third")
-        self.write("src/runtime/a.cc", "2")
+        self.write("src/protocol/a.cc", "2")
         self.commit("fourth")
-        self.assertEqual(self.touched("units"), ["src/engine/perl/b.cc", "src/runtime/a.cc"])
+        self.assertEqual(self.touched("units"), ["src/engine/perl/b.cc", "src/protocol/a.cc"])
         self.assertEqual(self.touched("rooms"), ["perl"])  # the other has no tests
 
     def test_what_is_not_committed_counts_as_well(self):

@@ -55,16 +55,16 @@ class Canceller {
   std::jthread thread_;
 };
 
-Run request_of(const Program& program, const Plan& plan) {
-  Run request;
+sw::Run request_of(const Program& program, const Plan& plan) {
+  sw::Run request;
   request.code = program.code;
   request.limits = plan.limits;
   return request;
 }
 
 /// A run that must be good, whatever was run before it.
-Run probe_of(const std::string& code) {
-  Run request;
+sw::Run probe_of(const std::string& code) {
+  sw::Run request;
   request.code = code;
   request.limits.wall_max = std::chrono::minutes(10);
   return request;
@@ -136,7 +136,7 @@ Complaints Trial::run_fresh(const Plan& plan) {
   const Program& program = plan.programs.front();
   RunOutput sink;
   Canceller canceller(plan.cancel_after);
-  Run request = request_of(program, plan);
+  sw::Run request = request_of(program, plan);
   request.cancel = canceller.token();
   const auto outcome = engine_->run(request, sink);
   if (!outcome.ok()) return {"the host failed: " + outcome.error().message};

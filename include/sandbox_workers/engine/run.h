@@ -150,6 +150,23 @@ struct Usage {  // what a run took
   bool output_truncated = false;
 };
 
+/// Whose memory a run in a context began with.
+enum class ContextState : std::uint8_t { kLive, kRestored, kFresh };
+
+/// Of a run in a context.
+struct ContextRun {
+  std::string id;
+  std::uint64_t executions = 0;  ///< of the context, this one included
+  ContextState state = ContextState::kFresh;
+  /// Why the memory is fresh, or what is missing from the restored one; empty when there is nothing
+  /// to say.
+  std::string note = {};
+  /// Present if this run's memory was saved: time taken by finding, packing and storing what
+  /// changed.
+  std::optional<double> snapshot_ms = {};
+  std::uint64_t snapshot_bytes_written = 0;
+};
+
 struct Outcome {  // what came of a run
   Ending ending = Ending::kCompleted;
   std::optional<Value> value;
@@ -160,6 +177,10 @@ struct Outcome {  // what came of a run
   bool cut_off = false;
   std::string cwd = "/workspace";
   Usage usage;
+  /// What was printed, if nobody was given the run's events.
+  std::string out = {};
+  std::string err = {};
+  std::optional<ContextRun> context = {};
 };
 
 }  // namespace sw

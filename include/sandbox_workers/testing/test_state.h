@@ -9,7 +9,7 @@
 
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
-#include "sandbox_workers/interpreter/interpreter_worker.h"
+#include "sandbox_workers/interpreter/runtime_worker.h"
 
 namespace sw::storage {
 class MemoryDisk;

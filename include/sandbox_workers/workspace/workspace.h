@@ -65,6 +65,9 @@ std::string content_hash(BytesView bytes);
 /// address), not by hash.
 WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeState& after);
 
+/// A file as it was in `state`, by its absolute path; nullopt: there was none.
+std::optional<WorkspaceFile> workspace_file(const wasi::TreeState& state, std::string_view path);
+
 /// How a file's bytes become text.
 enum class FileEncoding : std::uint8_t { kUtf8, kBase64 };
 
@@ -171,8 +174,11 @@ class Workspace {
                                               std::span<const WorkspaceFile> files,
                                               std::uint64_t now_ns);
 
-  /// Takes over what a run did elsewhere. The same promises and errors.
-  Result<void> apply_diff(const WorkspaceDiff& diff, std::uint64_t now_ns);
+  /// Takes over what a run did elsewhere, path by path: what the run left alone stays as it is, even
+  /// if others changed it meanwhile. `before` is what the run began with. A folder that the run
+  /// removed stays if something else has been put into it. The same promises and errors.
+  Result<void> apply_diff(const WorkspaceDiff& diff, const wasi::TreeState& before,
+                          std::uint64_t now_ns);
 
  private:
   struct KnownHash {

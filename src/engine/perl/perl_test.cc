@@ -55,7 +55,7 @@ struct Cells {
     request.limits = limits;
     return execute(request);
   }
-  Outcome execute(const Run& request) {
+  Outcome execute(const sw::Run& request) {
     auto outcome = session->execute(request, sink);
     if (outcome.ok()) return *std::move(outcome);
     ADD_FAILURE() << outcome.error().message;

@@ -53,7 +53,7 @@ class Runner {
     if (!session_) {
       SW_TRY(session_, engine_.start_session());
     }
-    Run request;
+    sw::Run request;
     request.limits.wall_max = kWallMax;
     const json::value* folder = program.if_contains("folder");
     SW_TRY(request.workspace,

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a Sandbox and the Interpreters behind its bindings say to each other, protocol version 1.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/workspace/workspace.h"
+
+namespace sw::protocol {
+
+inline constexpr int kProtocolVersion = 1;
+
+/// What is stored of a context's memory, for people and for the Sandbox's registry.
+struct SnapshotInfo {
+  std::string build;
+  std::uint64_t pages = 0;         ///< of 4 KiB that differ from the image
+  std::uint64_t bytes = 0;         ///< pages * 4096
+  std::uint64_t stored_bytes = 0;  ///< what they take in the storage
+  std::int64_t taken_at_ms = 0;    ///< since the epoch
+  bool stale = false;              ///< the memory has moved on since, and could not be saved
+};
+
+struct ContextInfo {  // what an Interpreter says of a context
+  std::string id;
+  std::string cwd;
+  std::int64_t created_ms = 0;  ///< since the epoch, as all times here
+  std::int64_t last_used_ms = 0;
+  std::uint64_t executions = 0;
+  bool resident = false;                      ///< an instance of it is in memory
+  std::optional<SnapshotInfo> snapshot = {};  ///< absent while nothing is saved
+};
+
+/// A state of a context's memory that is kept under a name.
+struct Checkpoint {
+  std::string name;
+  std::int64_t taken_at_ms = 0;
+};
+
+/// A cell for a context: `run` with the context's id, its environment merged, and how it is named in
+/// tracebacks if not "<cell N>", as `executions` counts it.
+struct ExecuteArgs {
+  Run run;
+  WorkspaceManifest workspace;  ///< what the Sandbox has
+  /// How many runs of the context the Sandbox knows of. An Interpreter that is one ahead (its answer
+  /// was lost) takes that run back, so that files and memory are of the same run again. Absent: not
+  /// compared.
+  std::optional<std::uint64_t> executions_known = {};
+};
+
+struct ExecuteResponse {  // what came of it
+  Outcome outcome;        ///< its `context` is set, its `cwd` a folder in /workspace
+  std::optional<SnapshotInfo> snapshot = {};  ///< what is stored now
+  WorkspaceDiff workspace = {};
+};
+
+/// Gives the contents of files the Interpreter lacks. Called at most once in a run, on the thread
+/// of the run; what is unknown is left out.
+using GetFiles = std::function<std::vector<WorkspaceFile>(const std::vector<std::string>& paths)>;
+
+}  // namespace sw::protocol

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a binding name stands for: a runtime Worker, which runs code of one language, and the
+// Interpreters in it. They may be in this process, behind a socket, or on another host; callers
+// cannot tell.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/protocol/protocol.h"
+#include "sandbox_workers/wasi/streams.h"
+
+namespace sw::protocol {
+
+/// The contexts of one language in one sandbox. Each call blocks until it is done; calls of one
+/// Interpreter happen one at a time, in the order they come.
+/// Errors of all: kContextNotFound; kInvalidArgument and kNotFound for what must not be asked, with
+/// the reason; kUnreachable when whatever carries the call failed; else the host's.
+/// Threads: any.
+class Interpreter {
+ public:
+  virtual ~Interpreter() = default;
+
+  virtual Result<ContextInfo> create(std::string_view id, std::string_view cwd) = 0;
+  /// By creation.
+  virtual Result<std::vector<ContextInfo>> contexts() = 0;
+  virtual Result<ContextInfo> context(std::string_view id) = 0;
+  virtual Result<void> remove(std::string_view id) = 0;
+  /// Everything, as if it had never been.
+  virtual Result<void> destroy() = 0;
+
+  /// Runs a cell. What is printed goes to `output` as it is printed. What the code did wrong is
+  /// part of the answer.
+  virtual Result<ExecuteResponse> execute(ExecuteArgs args, const GetFiles& get_files,
+                                          RunEvents& output) = 0;
+
+  /// A context that goes on from where `id` is saved.
+  virtual Result<ContextInfo> fork(std::string_view id, std::string_view new_id) = 0;
+  /// Takes back what the last `runs` saved runs did to memory.
+  virtual Result<ContextInfo> undo(std::string_view id, std::uint32_t runs) = 0;
+  virtual Result<Checkpoint> add_checkpoint(std::string_view id, std::string_view name) = 0;
+  virtual Result<std::vector<Checkpoint>> checkpoints(std::string_view id) = 0;
+  virtual Result<void> remove_checkpoint(std::string_view id, std::string_view name) = 0;
+  /// Goes back to a checkpoint; can be undone.
+  virtual Result<ContextInfo> restore_checkpoint(std::string_view id, std::string_view name) = 0;
+};
+
+/// What a Worker says of itself.
+struct WorkerInfo {
+  std::string language;
+  std::string engine;     ///< for people
+  bool contexts = false;  ///< it has Interpreters
+  int protocol = kProtocolVersion;
+};
+
+/// Threads: any.
+class Worker {
+ public:
+  virtual ~Worker() = default;
+
+  /// Errors: kUnreachable, also for what is no Worker.
+  virtual Result<WorkerInfo> info() = 0;
+  /// Runs code in a guest of its own, of which nothing remains.
+  virtual Result<Outcome> run(const Run& request, RunEvents& output) = 0;
+  /// The Interpreter `key`, be there anything stored of it or not. The Worker outlives it.
+  /// Errors: kInvalidArgument for a key that cannot be, and when this Worker has no contexts.
+  virtual Result<std::shared_ptr<Interpreter>> interpreter(std::string_view key) = 0;
+};
+
+/// Which Worker a binding name stands for.
+using Bindings = std::map<std::string, std::shared_ptr<Worker>, std::less<>>;
+
+}  // namespace sw::protocol

@@ -1,0 +1,504 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "interpreter/interpreter.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <set>
+
+#include "interpreter/stored_memory.h"
+#include "protocol/messages.h"
+#include "sandbox_workers/protocol/answers.h"
+
+namespace sw::interpreter {
+
+using protocol::Checkpoint;
+using protocol::ContextInfo;
+using protocol::ExecuteResponse;
+
+namespace {
+
+bool is_error(Ending ending) { return ending != Ending::kCompleted && ending != Ending::kExited; }
+
+/// An engine's author may say how a run ended by the error alone.
+Ending ending_of(const Outcome& outcome) {
+  if (!outcome.error || outcome.ending != Ending::kCompleted) return outcome.ending;
+  return outcome.error->name == kExecutionLimitError ? Ending::kTimeLimit : Ending::kGuestError;
+}
+
+Error engine_failed(const Error& error) {
+  return Error{ErrorCode::kInternal, fmt::format("Engine execution failed: {}", error.message), 0};
+}
+
+Error bad_files(std::string message) { return Error{ErrorCode::kBadReply, std::move(message), 0}; }
+
+/// What a caller must not ask: too much of something is one, too.
+template <class T>
+Result<T> refused_or(Result<T> result) {
+  if (result.ok() || result.error().code != ErrorCode::kLimitExceeded) return result;
+  Error error = std::move(result).error();
+  error.code = ErrorCode::kInvalidArgument;
+  return error;
+}
+
+void add(std::string& note, std::string_view more) {
+  if (!note.empty() && !more.empty()) note += "; ";
+  note += more;
+}
+
+/// Are these the files that were asked for, each once?
+bool were_asked_for(const std::vector<WorkspaceFile>& files,
+                    const std::vector<std::string>& paths) {
+  std::set<std::string_view> asked(paths.begin(), paths.end());
+  for (const WorkspaceFile& file : files) {
+    if (asked.erase(file.path) == 0) return false;
+  }
+  return true;
+}
+
+/// A context's folder as others are told of it: one that exists in /workspace, wherever the guest
+/// really is.
+std::string folder_told(const Workspace& mirror, const std::string& reported) {
+  const auto path = Workspace::normalize(reported);
+  const auto entry = path.ok() ? mirror.stat(*path) : Result<WorkspaceEntry>(path.error());
+  const bool is_folder = entry.ok() && entry->type == wasi::FileType::kDirectory;
+  return is_folder ? *path : std::string(protocol::kWorkspacePath);
+}
+
+}  // namespace
+
+/// One run, from the request to the answer.
+struct Interpreter::Execution {
+  protocol::ExecuteArgs args;
+  const protocol::GetFiles& get_files;
+  RunEvents& events;
+  ContextRow row = {};
+  std::unique_ptr<Resident> resident = {};
+  wasi::TreeState files_before = {};
+  bool files_are_back = false;
+  ExecuteResponse response = {};
+
+  const std::string& id() const { return args.run.context; }
+  ContextRun& told() { return *response.outcome.context; }
+  wasi::Tree& tree() const { return *mirror->tree(); }
+  std::shared_ptr<Workspace> mirror = {};  // of the resident, which may be lost in the run
+};
+
+Interpreter::Interpreter(std::shared_ptr<engine::Engine> engine, ResidencyPool& pool,
+                         const InterpreterOptions& options, std::unique_ptr<Contexts> contexts)
+    : engine_(std::move(engine)), pool_(pool), options_(options), contexts_(std::move(contexts)) {}
+
+Interpreter::~Interpreter() { pool_.clear(this); }
+
+Result<std::unique_ptr<Interpreter>> Interpreter::open(std::shared_ptr<engine::Engine> engine,
+                                                       storage::ObjectStorage& storage,
+                                                       ResidencyPool& pool, object::Clock& clock,
+                                                       const InterpreterOptions& options) {
+  SW_TRY(auto contexts, Contexts::open(storage, clock, options.contexts));
+  return std::unique_ptr<Interpreter>(
+      new Interpreter(std::move(engine), pool, options, std::move(contexts)));
+}
+
+/// Under the mutex.
+Result<void> Interpreter::destroy_all() {
+  pool_.clear(this);
+  return contexts_->destroy();
+}
+
+Result<void> Interpreter::destroy() {
+  Lock lock(mutex_);
+  turns_.wait_for_none(lock);
+  return destroy_all();
+}
+
+Result<void> Interpreter::on_alarm(object::Time /*scheduled*/) {
+  const Lock lock(mutex_);
+  SW_TRY(const auto verdict, contexts_->alarm());
+  // A run that is under way counts as use when it ends.
+  if (verdict == object::IdleVerdict::kDestroy && turns_.none()) return destroy_all();
+  return {};
+}
+
+// --- a run
+
+Result<void> Interpreter::check(const sw::Run& run) const {
+  SW_CHECK_OK(protocol::check_code(run.code, engine_->info().limits.code_bytes));
+  SW_CHECK_OK(validate(run));
+  if (run.context.empty()) return protocol::refusal("contextId must be a non-empty string");
+  return {};
+}
+
+Result<ExecuteResponse> Interpreter::execute(protocol::ExecuteArgs args,
+                                             const protocol::GetFiles& get_files,
+                                             RunEvents& events) {
+  SW_CHECK_OK(check(args.run));
+  Execution run{.args = std::move(args), .get_files = get_files, .events = events};
+  run.response.outcome.context.emplace();
+  Lock lock(mutex_);
+  const object::Turns::Turn turn(turns_, run.id(), lock);
+  Result<void> ready = prepare(run);
+  lock.unlock();
+  if (ready.ok()) ready = reconcile(run);
+  if (ready.ok()) ready = ensure_session(run);
+  if (ready.ok()) execute(run);
+  lock.lock();
+  Result<ExecuteResponse> answered = ready.ok() ? conclude(run) : std::move(ready).error();
+  // An instance that was found is as good as before a run that did not begin.
+  const bool keep = run.resident && run.resident->session;
+  lock.unlock();
+  if (keep) pool_.put(this, run.id(), std::move(run.resident));
+  return answered;
+}
+
+/// Under the mutex.
+Result<void> Interpreter::prepare(Execution& run) {
+  SW_CHECK_OK(contexts_->ensure_metadata());
+  SW_TRY(run.row, contexts_->existing(run.id()));
+  SW_CHECK_OK(agree_on_count(run));
+  run.resident = pool_.take(this, run.id());
+  if (run.resident && run.resident->session->invalid()) run.resident.reset();
+  if (!run.resident) {
+    run.resident = std::make_unique<Resident>();
+    run.resident->mirror =
+        std::make_shared<Workspace>(options_.workspace_limits, contexts_->now_ns());
+  }
+  run.mirror = run.resident->mirror;
+  return {};
+}
+
+/// The Sandbox stores a run's files after this Interpreter has stored its memory. If it did not get
+/// that far, the run has to go here, too.
+Result<void> Interpreter::agree_on_count(Execution& run) {
+  if (!run.args.executions_known || *run.args.executions_known == run.row.executions) return {};
+  const std::uint64_t known = *run.args.executions_known;
+  const std::uint64_t here = run.row.executions;
+  std::string& note = run.told().note;
+  if (here == known + 1) {
+    auto taken_back = contexts_->take_back(run.id(), run.row);
+    const bool damaged = !taken_back.ok() && taken_back.error().code == ErrorCode::kCorrupt;
+    if (!taken_back.ok() && !damaged) return std::move(taken_back).error();
+    if (!damaged && *taken_back) {
+      (void)pool_.take(this, run.id());
+      add(note, fmt::format("run {} was taken back, because its answer was lost", here));
+      return {};
+    }
+  }
+  add(note, fmt::format("stale: the sandbox knows of {} runs of this context and its interpreter "
+                        "of {}, so memory "
+                        "and files may be of different runs",
+                        known, here));
+  run.row.executions = known;  // so that it is said once
+  return {};
+}
+
+Result<void> Interpreter::reconcile(Execution& run) {
+  auto missing = run.mirror->apply_sync(run.args.workspace, {}, contexts_->now_ns());
+  if (!missing.ok()) return std::move(missing).error();
+  if (missing->empty()) return {};
+  std::vector<WorkspaceFile> files;
+  try {
+    files = run.get_files(*missing);
+  } catch (const std::exception& problem) {  // it is the caller's, and this thread is not
+    return bad_files(fmt::format("Sandbox failed to provide files: {}", problem.what()));
+  }
+  if (!were_asked_for(files, *missing)) {
+    return bad_files("Sandbox returned an invalid workspace file entry");
+  }
+  auto left = run.mirror->apply_sync(run.args.workspace, files, contexts_->now_ns());
+  if (!left.ok()) return bad_files(left.error().message);
+  if (!left->empty()) {
+    return bad_files(fmt::format("Sandbox did not provide {} workspace file(s)", left->size()));
+  }
+  return {};
+}
+
+Result<void> Interpreter::ensure_session(Execution& run) {
+  ContextRun& told = run.told();
+  if (run.resident->session) {
+    told.state = ContextState::kLive;
+    return {};
+  }
+  if (!engine_->has_sessions()) {
+    return Error{ErrorCode::kBadReply, "This engine has no session support", 0};
+  }
+  const Lock lock(mutex_);  // what is stored is read
+  if (!contexts_->has_memory(run.id())) {
+    return boot(run, run.row.executions == 0 ? protocol::kNewContextNote
+                                             : "no run of the context is saved, so it begins anew");
+  }
+  SW_TRY(const snapshot::VersionInfo version, contexts_->newest(run.id()));
+  if (version.build != engine_->info().build) {
+    return boot(run, fmt::format("the saved memory belongs to another build ({}); it stays until a "
+                                 "run of this build is saved",
+                                 version.build));
+  }
+  return restore(run, version);
+}
+
+Result<void> Interpreter::boot(Execution& run, std::string_view note) {
+  auto session = engine_->boot({.workspace = run.mirror});
+  if (!session.ok()) return engine_failed(session.error());
+  SW_TRY(*run.resident->live, contexts_->snapshots().begin(run.id(), engine_->info().build));
+  run.resident->session = *std::move(session);
+  run.told().state = ContextState::kFresh;
+  add(run.told().note, note);
+  return {};
+}
+
+Result<void> Interpreter::restore(Execution& run, const snapshot::VersionInfo& version) {
+  StoredMemory stored(contexts_->snapshots(), run.id(), version);
+  auto session = engine_->restore({.workspace = run.mirror}, stored);
+  if (!session.ok()) {
+    return engine_failed(std::move(session).error().while_doing(fmt::format(
+        "restoring context '{}' (undo its last run, go back to a checkpoint, or delete it)",
+        run.id())));
+  }
+  run.resident->live = stored.take_live();
+  if (!run.resident->live) {
+    return engine_failed({.message = "it restored a context without reading its memory"});
+  }
+  run.resident->session = *std::move(session);
+  run.told().state = ContextState::kRestored;
+  if (run.row.stale()) {
+    add(run.told().note, fmt::format("stale: the memory is that of run {}; what was done up to run "
+                                     "{} could not be saved",
+                                     *run.row.saved_execution, run.row.executions));
+  }
+  return {};
+}
+
+void Interpreter::execute(Execution& run) {
+  sw::Run& request = run.args.run;
+  // An instance counts its own cells, and does not know of those that were run elsewhere or thrown
+  // away.
+  if (request.file_name.empty())
+    request.file_name = fmt::format("<cell {}>", run.row.executions + 1);
+  request.workspace = run.mirror;
+  if (run.told().state == ContextState::kFresh) request.cwd = run.row.cwd;
+  run.files_before = run.mirror->remember();
+
+  auto outcome = run.resident->session->execute(request, run.events);
+  std::optional<ContextRun> told = std::move(run.response.outcome.context);
+  if (outcome.ok()) {
+    run.response.outcome = *std::move(outcome);
+    run.response.outcome.ending = ending_of(run.response.outcome);
+  } else {
+    // What the instance holds now is nobody's state.
+    run.resident.reset();
+    run.response.outcome = engine::engine_error_outcome(outcome.error());
+    run.response.outcome.cwd.clear();
+  }
+  run.response.outcome.context = std::move(told);
+  if (run.resident && run.resident->session->invalid()) run.resident.reset();
+}
+
+/// Under the mutex.
+Result<ExecuteResponse> Interpreter::conclude(Execution& run) {
+  decide(run);
+  SW_CHECK_OK(store(run));
+  return answer(run);
+}
+
+/// Decides what is kept of a run: the table in the header.
+void Interpreter::decide(Execution& run) {
+  const Outcome& result = run.response.outcome;
+  ContextRow& row = run.row;
+  row.before = ContextRow::Before{.cwd = row.cwd, .saved_execution = row.saved_execution};
+  ++row.executions;
+  row.last_used_ms = contexts_->now_ms();
+  const auto after_error = is_error(result.ending)
+                               ? run.args.run.on_error.value_or(AfterError::kKeep)
+                               : AfterError::kKeep;
+  if (after_error == AfterError::kRollback) {
+    roll_back(run);
+  } else if (!run.resident) {
+    put_files_back(run);
+    add(run.told().note, "the memory of this run was not saved, and its files were put back");
+  } else {
+    if (!result.cwd.empty()) row.cwd = folder_told(*run.mirror, result.cwd);
+    if (after_error == AfterError::kFilesBack) put_files_back(run);
+  }
+}
+
+void Interpreter::roll_back(Execution& run) {
+  ContextRow& row = run.row;
+  run.resident.reset();  // the next run begins from what is saved
+  put_files_back(run);
+  if (!contexts_->has_memory(run.id())) {
+    add(run.told().note,
+        "rolled back: no run of the context is saved, so the next one begins anew");
+  } else if (row.saved_execution == row.executions - 1) {
+    row.saved_execution = row.executions;
+    row.before->rolled_back = true;
+    add(run.told().note, "rolled back: memory and files are as before this run");
+  } else {
+    add(run.told().note,
+        fmt::format("rolled back: files are as before this run, but the memory is that of run {}, "
+                    "the last one that was saved",
+                    row.saved_execution.value_or(0)));
+  }
+}
+
+void Interpreter::put_files_back(Execution& run) {
+  wasi::Tree& tree = *run.mirror->tree();
+  const bool disabled = tree.disabled();
+  tree.set_disabled(false);
+  // If it cannot be (limits were lowered meanwhile), the next manifest says what is missing.
+  (void)run.files_before.restore(tree, contexts_->now_ns());
+  tree.set_disabled(disabled);
+  run.files_are_back = true;
+}
+
+/// Stores what the run did; its memory too, if the rules say so.
+Result<void> Interpreter::store(Execution& run) {
+  if (run.resident && run.resident->session->can_snapshot()) return save(run);
+  if (run.resident) {
+    // How much it holds is known exactly only when it is saved.
+    if (run.resident->bytes == 0) run.resident->bytes = run.response.outcome.usage.memory_bytes;
+    add(run.told().note, "the memory of this run was not saved");
+  }
+  auto written = contexts_->write(run.id(), run.row);
+  if (!written.ok()) run.resident.reset();  // its memory is of a run that nobody will hear of
+  return written;
+}
+
+Result<void> Interpreter::save(Execution& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto state = run.resident->session->snapshot();
+  Result<snapshot::SaveStats> saved = state.ok() ? contexts_->save(*run.resident->live,
+                                                                   {.memory = state->memory,
+                                                                    .image = state->base,
+                                                                    .changed = state->changed,
+                                                                    .host_tables = state->extra},
+                                                                   run.id(), run.row)
+                                                 : Result<snapshot::SaveStats>(state.error());
+  if (!saved.ok()) {
+    const ErrorCode code = saved.error().code;
+    const bool cannot_be_saved =
+        code == ErrorCode::kInvalidArgument || code == ErrorCode::kLimitExceeded;
+    if (cannot_be_saved && contexts_->write(run.id(), run.row).ok()) {
+      add(run.told().note, "stale: the memory could not be saved: " + saved.error().message);
+      return {};
+    }
+    run.resident.reset();
+    return std::move(saved).error().while_doing("storing the run");
+  }
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  run.told().snapshot_ms = Milliseconds(std::chrono::steady_clock::now() - begin).count();
+  run.told().snapshot_bytes_written = saved->bytes_written;
+  run.resident->bytes = run.resident->live->bookkeeping_bytes();
+  for (const ByteRange& range : state->changed) run.resident->bytes += range.end - range.begin;
+  return {};
+}
+
+Result<ExecuteResponse> Interpreter::answer(Execution& run) {
+  ExecuteResponse& response = run.response;
+  run.told().id = run.id();
+  run.told().executions = run.row.executions;
+  response.outcome.cwd = run.row.cwd;
+  if (run.told().snapshot_ms) {
+    SW_TRY(response.snapshot, contexts_->snapshot_info(*run.resident->live, run.row));
+  } else {
+    SW_TRY(response.snapshot, contexts_->snapshot_info(run.id(), run.row));
+  }
+  response.workspace = run.files_are_back ? workspace_diff(run.files_before, run.files_before)
+                                          : run.mirror->changes_since(run.files_before);
+  return std::move(response);
+}
+
+// --- contexts and their versions
+
+Result<ContextInfo> Interpreter::info_of(std::string_view id, const ContextRow& row) {
+  ContextInfo info{.id = std::string(id),
+                   .cwd = row.cwd,
+                   .created_ms = row.created_ms,
+                   .last_used_ms = row.last_used_ms,
+                   .executions = row.executions,
+                   .resident = pool_.has(this, id)};
+  SW_TRY(info.snapshot, contexts_->snapshot_info(id, row));
+  return info;
+}
+
+Result<ContextInfo> Interpreter::create(std::string_view id, std::string_view cwd) {
+  SW_CHECK_OK(protocol::check_context_id(id));
+  const auto folder = Workspace::normalize(cwd);
+  if (!folder.ok()) return protocol::refusal(fmt::format("Path escapes /workspace: {}", cwd));
+  const Lock lock(mutex_);
+  SW_CHECK_OK(contexts_->ensure_metadata());
+  SW_TRY(const ContextRow row, contexts_->create(id, *folder));
+  return info_of(id, row);
+}
+
+Result<std::vector<ContextInfo>> Interpreter::contexts() {
+  const Lock lock(mutex_);
+  SW_CHECK_OK(contexts_->ensure_metadata());
+  SW_TRY(const Contexts::Rows rows, contexts_->list());
+  std::vector<ContextInfo> contexts;
+  for (const auto& [id, row] : rows) {
+    SW_TRY(contexts.emplace_back(), info_of(id, row));
+  }
+  return contexts;
+}
+
+Result<ContextInfo> Interpreter::context(std::string_view id) {
+  const Lock lock(mutex_);
+  SW_TRY(const ContextRow row, contexts_->existing(id));
+  return info_of(id, row);
+}
+
+Result<void> Interpreter::remove(std::string_view id) {
+  Lock lock(mutex_);
+  const object::Turns::Turn turn(turns_, id, lock);
+  SW_TRY(const ContextRow row, contexts_->existing(id));
+  (void)pool_.take(this, id);
+  return contexts_->remove(id);
+}
+
+Result<ContextInfo> Interpreter::rewind(std::string_view id,
+                                        const Operation<ContextRow>& operation) {
+  Lock lock(mutex_);
+  const object::Turns::Turn turn(turns_, id, lock);
+  SW_TRY(const ContextRow row, refused_or(operation()));
+  (void)pool_.take(this, id);
+  return info_of(id, row);
+}
+
+Result<ContextInfo> Interpreter::undo(std::string_view id, std::uint32_t runs) {
+  return rewind(id, [&] { return contexts_->undo(id, runs); });
+}
+
+Result<ContextInfo> Interpreter::restore_checkpoint(std::string_view id, std::string_view name) {
+  return rewind(id, [&] { return contexts_->restore_checkpoint(id, name); });
+}
+
+Result<ContextInfo> Interpreter::fork(std::string_view id, std::string_view new_id) {
+  Lock lock(mutex_);
+  const object::Turns::Turn turn(turns_, id, lock);
+  SW_TRY(const ContextRow row, refused_or(contexts_->fork(id, new_id)));
+  return info_of(new_id, row);
+}
+
+Result<Checkpoint> Interpreter::add_checkpoint(std::string_view id, std::string_view name) {
+  Lock lock(mutex_);
+  const object::Turns::Turn turn(turns_, id, lock);
+  SW_TRY(const auto added, refused_or(contexts_->add_checkpoint(id, name)));
+  return Checkpoint{.name = added.label, .taken_at_ms = added.time_ms};
+}
+
+Result<std::vector<Checkpoint>> Interpreter::checkpoints(std::string_view id) {
+  const Lock lock(mutex_);
+  SW_TRY(const auto known, contexts_->checkpoints(id));
+  std::vector<Checkpoint> checkpoints;
+  for (const snapshot::CheckpointInfo& one : known) {
+    checkpoints.push_back({.name = one.label, .taken_at_ms = one.time_ms});
+  }
+  return checkpoints;
+}
+
+Result<void> Interpreter::remove_checkpoint(std::string_view id, std::string_view name) {
+  const Lock lock(mutex_);
+  return contexts_->remove_checkpoint(id, name);
+}
+
+}  // namespace sw::interpreter

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An Interpreter: the code contexts of one language in one sandbox, and the rules. After each run that
+// can be saved, the context's memory and its row are stored in one transaction; before a run, the
+// memory is there already (live), comes from storage (restored), or is the image's (fresh), and the
+// outcome says which. Each instance has a mirror of the sandbox's files.
+//
+//   how the run ended                                     instance  memory     files
+//   completed, exit, error of the code, soft stop         kept      saved      as the run left them
+//   any of these, with state that cannot be saved         kept      stale      as the run left them
+//   trap, _exit, stopped by force, fault of the engine    dropped   stale      put back
+//
+// A soft stop is one at a limit, or by the caller, after which the instance can go on. Stale: the
+// saved memory is that of an earlier run, and who restores it goes on from there.
+//
+// Files and memory move together: whatever keeps the memory of a run keeps its files, and whatever
+// throws the memory away puts the files back. Two values of AfterError change what follows an error:
+// with kRollback the instance is dropped, the files are put back and the saved memory stands, so
+// nothing is stale; with kFilesBack the files are put back under the memory, which is kept and saved.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "interpreter/contexts.h"
+#include "interpreter/residency_pool.h"
+#include "object/object.h"
+#include "object/turns.h"
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/protocol/worker.h"
+#include "sandbox_workers/workspace/workspace.h"
+
+namespace sw::interpreter {
+
+struct InterpreterOptions {
+  ContextsOptions contexts = {};
+  wasi::TreeLimits workspace_limits = kWorkspaceLimits;  ///< unless a manifest brings others
+};
+
+/// Calls for one context happen one at a time; those for several go on side by side. Questions about
+/// contexts never wait for a run.
+/// Threads: any; `execute` needs a guest's stack if the engine does.
+class Interpreter final : public protocol::Interpreter, public object::Object {
+ public:
+  /// `storage` belongs to this Interpreter alone; it, `pool` and `clock` outlive it.
+  static Result<std::unique_ptr<Interpreter>> open(std::shared_ptr<engine::Engine> engine,
+                                                   storage::ObjectStorage& storage,
+                                                   ResidencyPool& pool, object::Clock& clock,
+                                                   const InterpreterOptions& options);
+  ~Interpreter() override;
+
+  Result<protocol::ContextInfo> create(std::string_view id, std::string_view cwd) override;
+  Result<std::vector<protocol::ContextInfo>> contexts() override;
+  Result<protocol::ContextInfo> context(std::string_view id) override;
+  Result<void> remove(std::string_view id) override;
+  Result<void> destroy() override;
+
+  Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args,
+                                            const protocol::GetFiles& get_files,
+                                            RunEvents& events) override;
+
+  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id) override;
+  Result<protocol::ContextInfo> undo(std::string_view id, std::uint32_t runs) override;
+  Result<protocol::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override;
+  Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id) override;
+  Result<void> remove_checkpoint(std::string_view id, std::string_view name) override;
+  Result<protocol::ContextInfo> restore_checkpoint(std::string_view id,
+                                                   std::string_view name) override;
+
+  /// Deletes everything if nobody used it for the time to live.
+  Result<void> on_alarm(object::Time scheduled) override;
+
+ private:
+  struct Execution;
+  using Lock = std::unique_lock<std::mutex>;
+  template <class T>
+  using Operation = std::function<Result<T>()>;
+
+  Interpreter(std::shared_ptr<engine::Engine> engine, ResidencyPool& pool,
+              const InterpreterOptions& options, std::unique_ptr<Contexts> contexts);
+
+  Result<void> check(const sw::Run& run) const;
+  Result<void> prepare(Execution& run);
+  Result<void> agree_on_count(Execution& run);
+  Result<void> reconcile(Execution& run);
+  Result<void> ensure_session(Execution& run);
+  Result<void> boot(Execution& run, std::string_view note);
+  Result<void> restore(Execution& run, const snapshot::VersionInfo& version);
+  void execute(Execution& run);
+  Result<protocol::ExecuteResponse> conclude(Execution& run);
+  void decide(Execution& run);
+  void roll_back(Execution& run);
+  void put_files_back(Execution& run);
+  Result<void> store(Execution& run);
+  Result<void> save(Execution& run);
+  Result<protocol::ExecuteResponse> answer(Execution& run);
+  Result<protocol::ContextInfo> info_of(std::string_view id, const ContextRow& row);
+  /// Does something with a context whose instance does not fit its memory any more.
+  Result<protocol::ContextInfo> rewind(std::string_view id, const Operation<ContextRow>& operation);
+  Result<void> destroy_all();
+
+  const std::shared_ptr<engine::Engine> engine_;  // shared with other Interpreters of the language
+  ResidencyPool& pool_;                           // this object is the owner of its residents there
+  const InterpreterOptions options_;
+
+  std::mutex mutex_;     // guards what follows, and all use of the storage
+  object::Turns turns_;  // of contexts
+  const std::unique_ptr<Contexts> contexts_;
+};
+
+}  // namespace sw::interpreter

@@ -1,0 +1,730 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The rules, with an engine without Wasm: what is kept, saved, put back and told after each kind of
+// run.
+
+#include "interpreter/server.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "interpreter/fake_engine.h"
+#include "protocol/interpreter_routes.h"
+#include "sandbox_workers/protocol/answers.h"
+#include "storage/memory/memory_storage.h"
+
+namespace sw::interpreter {
+namespace {
+
+using AfterError;
+using ContextState;
+using protocol::ExecuteResponse;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kInc[] = R"({"op":"inc"})";
+constexpr char kRead[] = R"({"op":"read"})";
+constexpr char kError[] = R"({"op":"error"})";
+constexpr char kInvalidate[] = R"({"op":"invalidate"})";
+constexpr char kFault[] = R"({"op":"fault"})";
+constexpr char kHold[] = R"({"op":"hold"})";
+constexpr char kLetGo[] = R"({"op":"let_go"})";
+constexpr char kWriteA[] = R"({"op":"write","path":"/workspace/a","content":"new"})";
+constexpr char kWriteAFail[] =
+    R"({"op":"write","path":"/workspace/a","content":"bad","then":"error"})";
+
+/// Writes "new" to the file a, then does something else.
+std::string write_a_then(const std::string& op) {
+  return R"({"op":"write","path":"/workspace/a","content":"new","then":")" + op + "\"}";
+}
+
+class ServerTest : public ::testing::Test {
+ protected:
+  ServerTest() {
+    restart();
+    EXPECT_EQ(create("c").status, 201);
+  }
+
+  /// As another process would find it.
+  void restart(const std::string& build = "build-1") {
+    server_.reset();
+    engine_ = std::make_shared<FakeEngine>(build);
+    object_ = storage_->open({.class_name = "interpreter_fake", .id = "key"}, {}).value();
+    server_ = InterpreterServer::open(engine_, *object_, pool_, clock_, options_).value();
+  }
+
+  protocol::Response request(std::string method, std::string path, std::string body = {}) {
+    return protocol::serve_interpreter(
+        *server_, {.method = std::move(method), .path = std::move(path), .body = std::move(body)},
+        server_->now_ms());
+  }
+  protocol::Response create(const std::string& id) {
+    return request("POST", "/contexts", R"({"id":")" + id + "\"}");
+  }
+  static boost::json::object json(const protocol::Response& response) {
+    return boost::json::parse(response.body).as_object();
+  }
+  static std::string message(const protocol::Response& response) {
+    return boost::json::value_to<std::string>(json(response).at("message"));
+  }
+
+  /// The files that the Sandbox has.
+  Workspace sandbox_{kWorkspaceLimits, 0};
+  std::vector<std::vector<std::string>> asked_;
+
+  Result<ExecuteResponse> ask(const std::string& code, protocol::ExecuteArgs args = {}) {
+    if (args.context_id.empty()) args.context_id = "c";
+    args.code = code;
+    if (args.workspace.dirs.empty() && !args.workspace.disabled)
+      args.workspace = sandbox_.manifest();
+    const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
+      asked_.push_back(paths);
+      std::vector<WorkspaceFile> files;
+      for (const std::string& path : paths) {
+        if (auto file = sandbox_.read_bytes(path); file.ok()) files.push_back(*std::move(file));
+      }
+      return files;
+    };
+    RunOutput printed;
+    return server_->execute(args, get_files, printed);
+  }
+  ExecuteResponse run(const std::string& code, const std::string& id = "c") {
+    protocol::ExecuteArgs args;
+    args.context_id = id;
+    return take(ask(code, args));
+  }
+  ExecuteResponse run(const std::string& code, AfterError after_error) {
+    protocol::ExecuteArgs args;
+    args.after_error = after_error;
+    return take(ask(code, args));
+  }
+  std::string file_a() {
+    const auto file = sandbox_.read("a", FileEncoding::kUtf8);
+    return file.ok() ? file->content : "none";
+  }
+  /// The Sandbox says how many runs it knows of.
+  ExecuteResponse run_known(const std::string& code, std::uint64_t known) {
+    protocol::ExecuteArgs args;
+    args.executions_known = known;
+    return take(ask(code, args));
+  }
+  ExecuteResponse take(Result<ExecuteResponse> answer) {
+    if (!answer.ok()) {
+      ADD_FAILURE() << answer.error().message;
+      return {};
+    }
+    EXPECT_TRUE(sandbox_.apply_diff(answer->workspace, sandbox_.remember(), clock_ns()).ok());
+    return *std::move(answer);
+  }
+  static Error refusal(const Result<ExecuteResponse>& answer) {
+    if (!answer.ok()) return answer.error();
+    ADD_FAILURE() << "was not refused";
+    return {};
+  }
+  static int status(const Error& error) { return info_of(error.code).http_status; }
+  static std::string value(const ExecuteResponse& response) { return response.outcome.value->text; }
+  std::uint64_t clock_ns() { return 1; }
+
+  storage::MemoryDisk disk_{storage::Bodies::kTwice};
+  std::unique_ptr<storage::Storage> storage_ = storage::open_memory_storage(disk_);
+  object::ManualClock clock_{object::Time(std::chrono::milliseconds(1'700'000'000'000))};
+  std::shared_ptr<ResidencyPool> pool_ = std::make_shared<ResidencyPool>();
+  std::shared_ptr<FakeEngine> engine_;
+  std::unique_ptr<storage::ObjectStorage> object_;
+  ServerOptions options_;
+  std::unique_ptr<InterpreterServer> server_;
+};
+
+// --- contexts
+
+TEST_F(ServerTest, AContextIsMadeOnceAndOnlyEightOfThem) {
+  const auto made = request("POST", "/contexts", R"({"id":"d"})");
+  EXPECT_EQ(made.status, 201);
+  EXPECT_EQ(json(made).at("id"), "d");
+  EXPECT_EQ(json(made).at("cwd"), "/workspace");
+  EXPECT_EQ(json(made).at("createdAt"), "2023-11-14T22:13:20.000Z");
+  EXPECT_EQ(create("d").status, 400);
+  EXPECT_THAT(message(create("d")), HasSubstr("already exists"));
+  for (int i = 2; i < 8; ++i) EXPECT_EQ(create(std::to_string(i)).status, 201);
+  EXPECT_THAT(message(create("d")),
+              HasSubstr("Cannot create more than 8"));  // before it looks for duplicates
+}
+
+TEST_F(ServerTest, WhatACreationMustNotSay) {
+  const auto refused = [&](const std::string& body) {
+    return message(request("POST", "/contexts", body));
+  };
+  EXPECT_EQ(refused("{"), "Invalid JSON");
+  EXPECT_EQ(refused("[]"), "Expected an object");
+  EXPECT_EQ(refused("{}"), "id must be a non-empty string of at most 128 characters");
+  EXPECT_EQ(refused(R"({"id":7})"), "id must be a non-empty string of at most 128 characters");
+  EXPECT_EQ(refused(R"({"id":""})"), "id must be a non-empty string of at most 128 characters");
+  EXPECT_EQ(refused(R"({"id":")" + std::string(129, 'x') + "\"}"),
+            "id must be a non-empty string of at most 128 characters");
+  EXPECT_EQ(refused(R"({"id":"a\u0000b"})"), "id must not contain a NUL character");
+  EXPECT_EQ(refused(R"({"id":"d","cwd":""})"), "cwd must be a non-empty string");
+  EXPECT_EQ(refused(R"({"id":"d","cwd":"../x"})"), "Path escapes /workspace: ../x");
+  EXPECT_EQ(json(request("POST", "/contexts", R"({"id":"d","cwd":"x/../y"})")).at("cwd"),
+            "/workspace/y");
+  protocol::Request large{
+      .method = "POST", .path = "/contexts", .headers = {{"Content-Length", "98305"}}};
+  EXPECT_EQ(protocol::serve_interpreter(*server_, large, 0).status, 413);
+}
+
+TEST_F(ServerTest, ADeletedContextIsGoneWithItsMemory) {
+  EXPECT_EQ(value(run(kInc)), "1");
+  EXPECT_EQ(request("DELETE", "/contexts/c").status, 200);
+  const auto again = request("DELETE", "/contexts/c");
+  EXPECT_EQ(again.status, 404);
+  EXPECT_EQ(json(again).at("code"), "CONTEXT_NOT_FOUND");
+  EXPECT_EQ(json(again).at("context").at("contextId"), "c");
+  EXPECT_EQ(engine_->alive, 0);
+  EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
+  EXPECT_EQ(create("c").status, 201);
+  EXPECT_EQ(value(run(kInc)), "1");
+}
+
+TEST_F(ServerTest, IdsInPathsAreDecoded) {
+  EXPECT_EQ(create("a b/c").status, 201);
+  EXPECT_EQ(request("DELETE", "/contexts/a%20b%2Fc").status, 200);
+  EXPECT_EQ(request("DELETE", "/contexts/%zz").status, 404);
+}
+
+TEST_F(ServerTest, DeletingTheInterpreterWipesEverythingAndMakesNothing) {
+  run(kInc);
+  const auto wiped = request("DELETE", "/");
+  EXPECT_EQ(wiped.status, 200);
+  EXPECT_EQ(wiped.body, R"({"success":true})");
+  EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
+  EXPECT_EQ(engine_->alive, 0);
+  EXPECT_EQ(request("DELETE", "/").status, 200);
+  EXPECT_FALSE(*storage_->find({.class_name = "interpreter_fake", .id = "key"}))
+      << "a trace is left";
+}
+
+TEST_F(ServerTest, UnknownPathsAndMethodsAreToldInJson) {
+  EXPECT_EQ(message(request("GET", "/nothing")), "Not found");
+  EXPECT_EQ(request("GET", "/contexts/c/nothing").status, 404);
+  EXPECT_EQ(request("GET", "/contexts//x").status, 404);
+  const auto put = request("PUT", "/contexts");
+  EXPECT_EQ(put.status, 405);
+  EXPECT_EQ(*protocol::find_header(put.headers, "Allow"), "GET, POST");
+  EXPECT_EQ(*protocol::find_header(put.headers, "cache-control"), "no-store");
+  EXPECT_EQ(*protocol::find_header(request("GET", "/").headers, "allow"), "DELETE");
+}
+
+// --- runs
+
+TEST_F(ServerTest, TheAnswerHasCountersFolderSnapshotAndFiles) {
+  const auto first = run(kInc);
+  EXPECT_EQ(first.state, ContextState::kFresh);
+  EXPECT_EQ(first.note, "the context is new");
+  const auto second = run(kWriteA);
+  EXPECT_EQ(second.state, ContextState::kLive);
+  EXPECT_THAT(second.note, IsEmpty());
+  EXPECT_EQ(second.executions, 2u);
+  EXPECT_EQ(second.cwd, "/workspace");
+  EXPECT_TRUE(second.snapshot_ms);
+  ASSERT_TRUE(second.snapshot);
+  EXPECT_EQ(second.snapshot->build, "build-1");
+  EXPECT_FALSE(second.snapshot->stale);
+  EXPECT_EQ(second.snapshot->pages, 1u);
+  EXPECT_EQ(second.snapshot->bytes, 4096u);
+  EXPECT_GT(second.snapshot->stored_bytes, 0u);
+  ASSERT_EQ(second.workspace.files.size(), 1u);
+  EXPECT_EQ(second.workspace.files[0].path, "/workspace/a");
+}
+
+TEST_F(ServerTest, AnotherProcessGoesOn) {
+  EXPECT_EQ(value(run(kInc)), "1");
+  restart();
+  const auto restored = run(kInc);
+  EXPECT_EQ(value(restored), "2");
+  EXPECT_EQ(restored.state, ContextState::kRestored);
+  EXPECT_THAT(restored.note, IsEmpty());
+}
+
+TEST_F(ServerTest, AnotherBuildBeginsFreshAndKeepsTheOldMemoryUntilItHasItsOwn) {
+  EXPECT_EQ(value(run(kInc)), "1");
+  restart("build-2");
+  const auto ended = run(kInvalidate);
+  EXPECT_EQ(value(ended), "1");
+  EXPECT_EQ(ended.state, ContextState::kFresh);
+  EXPECT_THAT(ended.note, HasSubstr("another build (build-1)"));
+  EXPECT_EQ(ended.snapshot->build, "build-1");
+  EXPECT_TRUE(ended.snapshot->stale);
+
+  restart("build-1");
+  EXPECT_EQ(value(run(kInc)), "2") << "the old build finds its memory";
+
+  restart("build-2");
+  EXPECT_EQ(value(run(kInc)), "1");
+  const auto replaced = run(kInc);
+  EXPECT_EQ(replaced.snapshot->build, "build-2");
+  EXPECT_FALSE(replaced.snapshot->stale);
+  EXPECT_EQ(replaced.executions, 5u);
+}
+
+// --- what is kept, by how the run ended and what was asked for
+
+struct Fate {
+  const char* op;  ///< how the run ends, which has counted to 2 and written "new"
+  AfterError after_error;
+  bool saved;
+  bool stale;
+  const char* file;     ///< what it holds after the run; "old" was there before
+  const char* counter;  ///< what the memory holds in the next run
+};
+
+void PrintTo(const Fate& fate, std::ostream* out) {
+  *out << fate.op << static_cast<int>(fate.after_error);
+}
+
+class FateTest : public ServerTest, public ::testing::WithParamInterface<Fate> {};
+
+TEST_P(FateTest, FilesAndMemoryMoveTogether) {
+  const Fate& fate = GetParam();
+  run(R"({"op":"write","path":"/workspace/a","content":"old","then":"inc"})");
+  const auto ended = run(write_a_then(fate.op), fate.after_error);
+  EXPECT_EQ(ended.executions, 2u) << "a run is counted however it ended";
+  EXPECT_EQ(ended.snapshot_ms.has_value(), fate.saved);
+  EXPECT_EQ(ended.snapshot->stale, fate.stale);
+  EXPECT_EQ(file_a(), fate.file);
+  EXPECT_EQ(value(run(kRead)), fate.counter);
+}
+
+TEST_P(FateTest, ARunWhoseAnswerWasLostIsTakenBack) {
+  const Fate& fate = GetParam();
+  run_known(R"({"op":"write","path":"/workspace/a","content":"old","then":"inc"})", 0);
+  protocol::ExecuteArgs args;
+  args.executions_known = 1;
+  args.after_error = fate.after_error;
+  (void)ask(write_a_then(fate.op), args);  // the Sandbox never hears of it
+  restart();
+  const auto next = run_known(kRead, 1);
+  EXPECT_EQ(value(next), "1");
+  EXPECT_EQ(next.executions, 2u);
+  EXPECT_THAT(next.note, HasSubstr("run 2 was taken back"));
+  EXPECT_THAT(next.note, ::testing::Not(HasSubstr("stale")));
+  EXPECT_EQ(file_a(), "old");
+}
+
+INSTANTIATE_TEST_SUITE_P(AllEndings, FateTest,
+                         ::testing::Values(
+                             // how it ends, what was asked for, saved, stale, file, counter
+                             Fate{"inc", AfterError::kKeep, true, false, "new", "2"},
+                             Fate{"exit", AfterError::kKeep, true, false, "new", "2"},
+                             Fate{"error", AfterError::kKeep, true, false, "new", "2"},
+                             Fate{"limit", AfterError::kKeep, true, false, "new", "2"},
+                             Fate{"hold", AfterError::kKeep, false, true, "new", "1"},
+                             Fate{"invalidate", AfterError::kKeep, false, true, "old", "1"},
+                             Fate{"fault", AfterError::kKeep, false, true, "old", "1"},
+                             Fate{"inc", AfterError::kRollback, true, false, "new", "2"},
+                             Fate{"exit", AfterError::kRollback, true, false, "new", "2"},
+                             Fate{"error", AfterError::kRollback, false, false, "old", "1"},
+                             Fate{"limit", AfterError::kRollback, false, false, "old", "1"},
+                             Fate{"hold", AfterError::kRollback, false, true, "new", "1"},
+                             Fate{"invalidate", AfterError::kRollback, false, false, "old", "1"},
+                             Fate{"fault", AfterError::kRollback, false, false, "old", "1"},
+                             Fate{"inc", AfterError::kFilesBack, true, false, "new", "2"},
+                             Fate{"exit", AfterError::kFilesBack, true, false, "new", "2"},
+                             Fate{"error", AfterError::kFilesBack, true, false, "old", "2"},
+                             Fate{"limit", AfterError::kFilesBack, true, false, "old", "2"},
+                             Fate{"invalidate", AfterError::kFilesBack, false, true, "old", "1"}),
+                         [](const auto& fate) {
+                           return std::string(fate.param.op) +
+                                  std::to_string(static_cast<int>(fate.param.after_error));
+                         });
+
+TEST_F(ServerTest, AnErrorKeepsWhatAnotherProcessFinds) {
+  run(kWriteA);
+  const auto failed = run(kWriteAFail);
+  EXPECT_EQ(failed.workspace.files.size(), 1u);
+  EXPECT_EQ(file_a(), "bad");
+  restart();
+  EXPECT_EQ(value(run(kInc)), "2");
+  EXPECT_EQ(file_a(), "bad");
+}
+
+TEST_F(ServerTest, ARolledBackRunIsToldAndGoesOnFromTheOneBeforeIt) {
+  ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
+  run(R"({"op":"chdir","cwd":"/workspace/d","then":"inc"})");
+  const auto failed =
+      run(R"({"op":"chdir","cwd":"/workspace/e","then":"error"})", AfterError::kRollback);
+  EXPECT_THAT(failed.note, HasSubstr("rolled back: memory and files are as before this run"));
+  EXPECT_EQ(failed.cwd, "/workspace/d");
+  EXPECT_EQ(engine_->alive, 0);
+  const auto next = run(kInc);
+  EXPECT_EQ(next.state, ContextState::kRestored);
+  EXPECT_THAT(next.note, IsEmpty());
+  EXPECT_EQ(value(next), "2");
+  EXPECT_EQ(next.executions, 3u);
+  EXPECT_EQ(request("POST", "/contexts/c/undo", R"({"runs":1})").status, 200);
+  EXPECT_EQ(value(run(kRead)), "1") << "undo counts the runs that were saved";
+}
+
+TEST_F(ServerTest, AFirstRunThatIsRolledBackLeavesAFreshContext) {
+  const auto failed = run(write_a_then("error"), AfterError::kRollback);
+  EXPECT_THAT(failed.note, HasSubstr("the next one begins anew"));
+  EXPECT_EQ(failed.executions, 1u);
+  EXPECT_FALSE(failed.snapshot);
+  EXPECT_EQ(file_a(), "none");
+  const auto next = run(kInc);
+  EXPECT_EQ(next.state, ContextState::kFresh);
+  EXPECT_THAT(next.note, HasSubstr("no run of the context is saved"));
+  EXPECT_EQ(value(next), "1");
+}
+
+TEST_F(ServerTest, RollingBackAfterARunThatCouldNotBeSavedSaysSo) {
+  run(kInc);
+  run(kHold);
+  const auto failed = run(kError, AfterError::kRollback);
+  EXPECT_THAT(failed.note, HasSubstr("the memory is that of run 1"));
+  EXPECT_TRUE(failed.snapshot->stale);
+  const auto next = run(kRead);
+  EXPECT_THAT(next.note, HasSubstr("stale: the memory is that of run 1"));
+  EXPECT_EQ(value(next), "1");
+}
+
+TEST_F(ServerTest, TheNextRunAfterALostOneIsToldWhoseMemoryItHas) {
+  run(kInc);
+  const auto ended = run(R"({"op":"chdir","cwd":"/workspace/e","then":"invalidate"})");
+  EXPECT_THAT(ended.note,
+              HasSubstr("the memory of this run was not saved, and its files were put back"));
+  EXPECT_EQ(ended.cwd, "/workspace");
+  const auto restored = run(kRead);
+  EXPECT_THAT(restored.note, HasSubstr("stale: the memory is that of run 1"));
+  EXPECT_FALSE(restored.snapshot->stale) << "the memory is that of this run now";
+}
+
+TEST_F(ServerTest, ACellIsCalledByTheCountOfItsContext) {
+  const auto name = [](const ExecuteResponse& response) {
+    return response.outcome.error->traceback.at(0);
+  };
+  EXPECT_EQ(name(run(kError)), "<cell 1>");
+  run(kInvalidate);
+  EXPECT_EQ(name(run(kError)), "<cell 3>") << "the instance was restored after its first cell";
+  EXPECT_EQ(name(run(kError, AfterError::kRollback)), "<cell 4>");
+  EXPECT_EQ(name(run(kError)), "<cell 5>");
+  restart("build-2");
+  EXPECT_EQ(name(run(kError)), "<cell 6>") << "the instance is fresh";
+}
+
+TEST_F(ServerTest, AProgramIsCalledByItsName) {
+  protocol::ExecuteArgs args;
+  args.file_name = "prog.py";
+  EXPECT_EQ(take(ask(kError, args)).outcome.error->traceback.at(0), "prog.py");
+  args.file_name = std::string("a\0b", 3);
+  EXPECT_THAT(refusal(ask(kError, args)).message, HasSubstr("NUL"));
+}
+
+TEST_F(ServerTest, AnInvalidInstanceIsDroppedAndItsContextRestored) {
+  run(kInc);
+  const auto ended = run(kInvalidate);
+  EXPECT_FALSE(ended.snapshot_ms);
+  EXPECT_TRUE(ended.snapshot->stale);
+  EXPECT_EQ(engine_->alive, 0);
+  const auto restored = run(kInc);
+  EXPECT_EQ(value(restored), "2");
+  EXPECT_EQ(restored.state, ContextState::kRestored);
+  EXPECT_THAT(restored.note, HasSubstr("stale"));
+}
+
+TEST_F(ServerTest, AnInvalidInstanceWithoutAnythingSavedBeginsFresh) {
+  run(kInvalidate);
+  const auto fresh = run(kInc);
+  EXPECT_EQ(value(fresh), "1");
+  EXPECT_EQ(fresh.state, ContextState::kFresh);
+  EXPECT_THAT(fresh.note, HasSubstr("no run of the context is saved"));
+}
+
+TEST_F(ServerTest, AFaultOfTheEngineIsAnOutcomeAndCostsTheInstance) {
+  run(kInc);
+  const auto fault = run(kFault);
+  EXPECT_EQ(fault.outcome.error->name, kEngineError);
+  EXPECT_EQ(fault.executions, 2u);
+  EXPECT_EQ(fault.cwd, "/workspace");
+  EXPECT_FALSE(fault.snapshot_ms);
+  EXPECT_EQ(engine_->alive, 0);
+  EXPECT_EQ(value(run(kInc)), "2");
+}
+
+TEST_F(ServerTest, WhatCannotBeSavedIsStaleUntilItCan) {
+  run(kInc);
+  const auto held = run(kHold);
+  EXPECT_FALSE(held.snapshot_ms);
+  EXPECT_TRUE(held.snapshot->stale);
+  run(kError);
+  EXPECT_EQ(value(run(kWriteA)), "2");
+  EXPECT_EQ(sandbox_.read("a", FileEncoding::kUtf8)->content, "new")
+      << "files are kept all the same";
+  const auto let_go = run(kLetGo);
+  EXPECT_TRUE(let_go.snapshot_ms);
+  EXPECT_FALSE(let_go.snapshot->stale);
+  restart();
+  EXPECT_EQ(value(run(kRead)), "2");
+}
+
+TEST_F(ServerTest, AContextThatWasNeverSavedHasNoSnapshot) {
+  const auto held = run(kHold);
+  EXPECT_FALSE(held.snapshot);
+  EXPECT_EQ(json(request("GET", "/contexts/c")).at("snapshot"), nullptr);
+}
+
+TEST_F(ServerTest, OnlyAFolderOfTheWorkspaceIsTold) {
+  ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
+  ASSERT_TRUE(sandbox_.write("f", "", FileEncoding::kUtf8, 1).ok());
+  const auto told = [&](const char* cwd) {
+    return run(fmt::format(R"({{"op":"chdir","cwd":"{}"}})", cwd)).cwd;
+  };
+  EXPECT_EQ(told("/workspace/d"), "/workspace/d");
+  EXPECT_EQ(told("/workspace/gone"), "/workspace");
+  EXPECT_EQ(told("/workspace/f"), "/workspace");
+  EXPECT_EQ(told("/tmp"), "/workspace");
+  EXPECT_EQ(told("/workspace/d/../../etc"), "/workspace");
+}
+
+TEST_F(ServerTest, TheFolderIsKeptAndAFreshInstanceBeginsThere) {
+  ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
+  EXPECT_EQ(run(R"({"op":"chdir","cwd":"/workspace/d"})").cwd, "/workspace/d");
+  EXPECT_EQ(run(kError).cwd, "/workspace/d");
+  restart("build-2");
+  EXPECT_EQ(run(kRead).cwd, "/workspace/d");
+}
+
+TEST_F(ServerTest, AFailedBootIsNoRun) {
+  engine_->fail_boot = true;
+  const auto failed = refusal(ask(kInc));
+  EXPECT_EQ(status(failed), 502);
+  EXPECT_THAT(failed.message, HasSubstr("Engine execution failed"));
+  engine_->fail_boot = false;
+  EXPECT_EQ(run(kInc).executions, 1u);
+}
+
+TEST_F(ServerTest, ARunThatCannotBeStoredIsNotAnsweredAndNotKept) {
+  run(kInc);
+  disk_.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
+  const auto failed = refusal(ask(kInc));
+  EXPECT_EQ(status(failed), 503);
+  EXPECT_THAT(failed.message, HasSubstr("disk full"));
+  disk_.fail_commits(std::nullopt);
+  const auto next = run(kInc);
+  EXPECT_EQ(value(next), "2");
+  EXPECT_EQ(next.executions, 2u);
+}
+
+TEST_F(ServerTest, RequestsThatCannotBeAreRefusedInOrder) {
+  protocol::ExecuteArgs args;
+  args.context_id = "absent";
+  args.env = {{"A", std::string("x\0y", 3)}};
+  EXPECT_EQ(refusal(ask(" \n", args)).message, "Non-empty code is required");
+  const auto large = refusal(ask(std::string(65'537, 'x'), args));
+  EXPECT_EQ(status(large), 413);
+  EXPECT_EQ(large.message, "Code exceeds 64 KiB");
+  EXPECT_THAT(refusal(ask(kInc, args)).message, HasSubstr("NUL"));
+  args.env.clear();
+  EXPECT_EQ(refusal(ask(kInc, args)).code, ErrorCode::kContextNotFound);
+  EXPECT_EQ(asked_.size(), 0u);
+}
+
+// --- files
+
+TEST_F(ServerTest, OnlyMissingFilesAreAskedForAndAtMostOnce) {
+  ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
+  ASSERT_TRUE(sandbox_.write("b", "2", FileEncoding::kUtf8, 1).ok());
+  run(kInc);
+  EXPECT_THAT(asked_, ElementsAre(UnorderedElementsAre("/workspace/a", "/workspace/b")));
+  run(kInc);
+  EXPECT_EQ(asked_.size(), 1u);
+  ASSERT_TRUE(sandbox_.write("c", "3", FileEncoding::kUtf8, 1).ok());
+  run(kInc);
+  EXPECT_THAT(asked_.back(), ElementsAre("/workspace/c"));
+}
+
+TEST_F(ServerTest, WrongAnswersOfTheSandboxAreRefused) {
+  ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
+  protocol::ExecuteArgs args;
+  args.context_id = "c";
+  args.code = kInc;
+  args.workspace = sandbox_.manifest();
+  RunOutput printed;
+  const auto nothing = refusal(server_->execute(
+      args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed));
+  EXPECT_EQ(status(nothing), 500);
+  EXPECT_EQ(nothing.message, "Sandbox did not provide 1 workspace file(s)");
+  const auto other = refusal(server_->execute(
+      args,
+      [&](const auto&) {
+        return std::vector<WorkspaceFile>{
+            {.path = "/workspace/other", .data = {}, .updated_at_ms = 0}};
+      },
+      printed));
+  EXPECT_EQ(status(other), 500);
+  EXPECT_EQ(other.message, "Sandbox returned an invalid workspace file entry");
+  const auto thrown = refusal(server_->execute(
+      args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); },
+      printed));
+  EXPECT_EQ(thrown.message, "Sandbox failed to provide files: gone");
+  EXPECT_EQ(run(kInc).executions, 1u);
+}
+
+TEST_F(ServerTest, ADisabledWorkspaceIsDisabledBeforeTheInstanceIsThere) {
+  ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
+  run(kInc);
+  protocol::ExecuteArgs args;
+  args.workspace.disabled = true;
+  const ExecuteResponse refused = ask(kWriteA, args).value();
+  EXPECT_EQ(refused.outcome.error->name, "EACCES");
+  EXPECT_THAT(refused.workspace.files, IsEmpty());
+  const auto allowed = run(kWriteA);
+  EXPECT_FALSE(allowed.outcome.error);
+  EXPECT_THAT(asked_.back(), ElementsAre("/workspace/a"))
+      << "the empty manifest emptied the mirror";
+}
+
+// --- answers that were lost
+
+TEST_F(ServerTest, ARunWhoseAnswerWasLostIsTakenBack) {
+  run_known(kInc, 0);
+  run_known(kInc, 1);
+  run_known(kInc, 2);  // the Sandbox never hears of it
+  restart();
+  const auto next = run_known(kRead, 2);
+  EXPECT_EQ(value(next), "2");
+  EXPECT_EQ(next.executions, 3u);
+  EXPECT_EQ(next.state, ContextState::kRestored);
+  EXPECT_THAT(next.note, HasSubstr("run 3 was taken back"));
+  EXPECT_THAT(run_known(kInc, 3).note, IsEmpty());
+}
+
+TEST_F(ServerTest, AFirstRunWhoseAnswerWasLostLeavesNothing) {
+  run_known(kInc, 0);
+  const auto again = run_known(kInc, 0);
+  EXPECT_EQ(value(again), "1");
+  EXPECT_EQ(again.state, ContextState::kFresh);
+  EXPECT_EQ(again.executions, 1u);
+  EXPECT_THAT(again.note, HasSubstr("run 1 was taken back"));
+}
+
+TEST_F(ServerTest, ALostRunThatWasNotSavedIsTakenBackToo) {
+  run_known(kInc, 0);
+  run_known(kInvalidate, 1);
+  const auto next = run_known(kRead, 1);
+  EXPECT_EQ(value(next), "1");
+  EXPECT_EQ(next.executions, 2u);
+  EXPECT_THAT(next.note, HasSubstr("taken back"));
+  EXPECT_THAT(next.note, ::testing::Not(HasSubstr("stale")));
+}
+
+TEST_F(ServerTest, WhatCannotBeTakenBackIsSaidToBeStaleOnce) {
+  for (std::uint64_t i = 0; i < 3; ++i) run_known(kInc, i);
+  const auto two_ahead = run_known(kRead, 1);
+  EXPECT_EQ(value(two_ahead), "3");
+  EXPECT_THAT(
+      two_ahead.note,
+      HasSubstr("stale: the sandbox knows of 1 runs of this context and its interpreter of 3"));
+  EXPECT_EQ(two_ahead.executions, 2u);
+  EXPECT_THAT(run_known(kRead, 2).note, IsEmpty());
+  const auto behind = run_known(kRead, 7);
+  EXPECT_THAT(behind.note, HasSubstr("stale"));
+  EXPECT_EQ(behind.executions, 8u);
+}
+
+// --- versions
+
+TEST_F(ServerTest, ForksUndoAndCheckpointsOverHttp) {
+  run(kInc);
+  run(kInc);
+  const auto forked = request("POST", "/contexts/c/fork", R"({"id":"f"})");
+  EXPECT_EQ(forked.status, 201);
+  EXPECT_EQ(json(forked).at("executions"), 2);
+  EXPECT_EQ(value(run(kInc, "f")), "3");
+  EXPECT_EQ(value(run(kRead)), "2");
+  EXPECT_EQ(request("POST", "/contexts/c/fork", R"({"id":"f"})").status, 400);
+  EXPECT_EQ(request("POST", "/contexts/absent/fork", R"({"id":"g"})").status, 404);
+
+  EXPECT_EQ(request("POST", "/contexts/c/checkpoints", R"({"name":"two"})").status, 201);
+  EXPECT_EQ(value(run(kInc)), "3");
+  EXPECT_EQ(value(run(kInc)), "4");
+  EXPECT_EQ(request("POST", "/contexts/c/undo", R"({"runs":1})").status, 200);
+  EXPECT_EQ(value(run(kRead)), "3");
+  EXPECT_EQ(request("POST", "/contexts/c/undo", R"({"runs":0})").status, 400);
+  EXPECT_EQ(request("POST", "/contexts/c/undo", R"({"runs":99})").status, 400);
+  EXPECT_EQ(request("POST", "/contexts/c/restore", R"({"name":"two"})").status, 200);
+  EXPECT_EQ(value(run(kRead)), "2");
+  EXPECT_EQ(request("POST", "/contexts/c/restore", R"({"name":"absent"})").status, 404);
+  const auto list = json(request("GET", "/contexts/c/checkpoints"));
+  EXPECT_EQ(list.at("checkpoints").as_array().size(), 1u);
+  EXPECT_EQ(list.at("checkpoints").at(0).at("name"), "two");
+  EXPECT_EQ(request("DELETE", "/contexts/c/checkpoints/two").status, 200);
+  EXPECT_EQ(request("DELETE", "/contexts/c/checkpoints/two").status, 404);
+  const auto contexts = json(request("GET", "/contexts"));
+  EXPECT_EQ(contexts.at("contexts").as_array().size(), 2u);
+}
+
+TEST_F(ServerTest, VersionsOfAContextThatWasNeverSavedAreRefused) {
+  EXPECT_THAT(message(request("POST", "/contexts/c/undo", "{}")), HasSubstr("no saved memory"));
+  EXPECT_EQ(request("POST", "/contexts/c/checkpoints", R"({"name":"x"})").status, 400);
+  EXPECT_EQ(request("POST", "/contexts/c/fork", R"({"id":"f"})").status, 201);
+}
+
+// --- residency and expiry
+
+TEST_F(ServerTest, ContextsStayResidentWithinTheLimitsAndTheLeastRecentlyUsedGoes) {
+  pool_ = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = 2});
+  restart();
+  for (const char* id : {"d", "e"}) EXPECT_EQ(create(id).status, 201);
+  run(kInc);
+  run(kInc, "d");
+  run(kInc);
+  run(kInc, "e");
+  EXPECT_EQ(engine_->alive, 2);
+  EXPECT_EQ(run(kInc).state, ContextState::kLive);
+  const auto restored = run(kInc, "d");
+  EXPECT_EQ(restored.state, ContextState::kRestored);
+  EXPECT_EQ(value(restored), "2");
+}
+
+TEST_F(ServerTest, AnInterpreterThatGoesTakesItsInstancesAlong) {
+  run(kInc);
+  EXPECT_EQ(pool_->stats().instances, 1u);
+  restart();
+  EXPECT_EQ(pool_->stats().instances, 0u);
+  EXPECT_EQ(pool_->stats().bytes, 0u);
+}
+
+TEST_F(ServerTest, WhatNobodyUsesIsDeletedByTheAlarm) {
+  EXPECT_EQ(request("DELETE", "/").status, 200);
+  options_.contexts.idle_ttl = std::chrono::milliseconds(1000);
+  restart();
+  EXPECT_EQ(create("c").status, 201);
+  run(kInc);
+  clock_.advance(std::chrono::milliseconds(500));
+  run(kInc);
+  clock_.advance(std::chrono::milliseconds(600));
+  EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kRearmed);
+  EXPECT_EQ(value(run(kInc)), "3");
+  clock_.advance(std::chrono::milliseconds(1001));
+  EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kDestroy);
+  EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
+  EXPECT_EQ(engine_->alive, 0);
+}
+
+TEST_F(ServerTest, WithoutATimeToLiveNothingIsDeleted) {
+  options_.contexts.idle_ttl = std::chrono::milliseconds(0);
+  restart();
+  run(kInc);
+  EXPECT_EQ(storage_->alarms_until(object::Time::max(), 10)->size(), 0u);
+  clock_.advance(std::chrono::hours(100'000));
+  EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kDisabled);
+  EXPECT_EQ(value(run(kInc)), "2");
+}
+
+}  // namespace
+}  // namespace sw::interpreter

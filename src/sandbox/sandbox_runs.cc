@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A run in a sandbox: from the caller's thread to one of a guest, and back into the storage.
+
+#include <fmt/format.h>
+
+#include <future>
+#include <utility>
+
+#include "executor/slot_events.h"
+#include "protocol/messages.h"
+#include "sandbox/sandbox.h"
+#include "sandbox_workers/protocol/answers.h"
+
+namespace sw::sandbox {
+
+/// A run that has been asked for, until its outcome is handed over.
+struct Sandbox::Launch {
+  Launch(Run asked, Binding its_binding)
+      : run(std::move(asked)),
+        binding(std::move(its_binding)),
+        passed_on(run.cancel, [this] { stop.request_stop(); }) {
+    // The caller and `interrupt` end it in the same way.
+    run.cancel = stop.get_token();
+  }
+
+  std::stop_source stop;
+  Run run;  // in `run.context`; without a context if that is empty
+  const Binding binding;
+  std::stop_callback<std::function<void()>> passed_on;
+};
+
+/// A run in a context, from its begin to its end.
+struct Sandbox::Execution {
+  const Launch& launch;
+  ContextRecord context = {};                         // as it was at the begin
+  std::string key = {};                               // of the Interpreters
+  std::shared_ptr<const wasi::TreeState> files = {};  // at the begin; shared with the file store
+  protocol::ExecuteArgs args = {};
+};
+
+// --- on the caller's thread
+
+/// The context that a run without one belongs to; empty for a binding without contexts.
+Result<std::string> Sandbox::context_for(const Run& run, const Binding& binding, Lock& lock) {
+  if (!run.context.empty()) return run.context;
+  if (const ContextRecord* const oldest = oldest_of(binding.name())) return oldest->id;
+  lock.unlock();
+  const auto info = binding.probe();
+  lock.lock();
+  if (!info.ok()) return info.error();
+  if (!info->contexts) return std::string();
+  // Of several that come at once, the first makes it.
+  const object::Turns::Turn turn(turns_, "first of " + binding.name(), lock);
+  SW_CHECK_OK(load());
+  if (const ContextRecord* const oldest = oldest_of(binding.name())) return oldest->id;
+  SW_CHECK_OK(check_new_id({}));
+  SW_TRY(const ContextRecord made, create(binding, *info, {.binding = binding.name()}, lock));
+  return made.id;
+}
+
+Result<std::shared_ptr<Sandbox::Launch>> Sandbox::prepare(Run run, const std::string& binding) {
+  Lock lock(mutex_);
+  SW_CHECK_OK(load());
+  SW_CHECK_OK(protocol::check_code(run.code, kCodeBytesMax));
+  SW_CHECK_OK(validate(run));
+  std::string name = binding;
+  if (!run.context.empty()) {
+    SW_TRY(const ContextRecord* const context, find(run.context));
+    name = context->binding;
+  } else if (name.empty()) {
+    return protocol::refusal("Pass a context or a binding");
+  }
+  SW_TRY(const Binding found, Binding::find(parts_.bindings, name));
+  SW_TRY(run.context, context_for(run, found, lock));
+  if (!run.on_error) run.on_error = parts_.options.profile.after_error;
+  auto launch = std::make_shared<Launch>(std::move(run), found);  // shared with the guests' pool
+  runs_.emplace(launch->run.context, launch->stop);
+  return launch;
+}
+
+void Sandbox::start(Run run, const std::string& binding, RunEvents& events, Done done) {
+  auto prepared = prepare(std::move(run), binding);
+  if (!prepared.ok()) return done(std::move(prepared).error());
+  const std::shared_ptr<Launch> launch = *std::move(prepared);
+  const std::string& sandbox = storage_.name().id;
+  executor::GuestPool::Request request{.owner = sandbox,
+                                       .turn = sandbox + '/' + launch->run.context,
+                                       .memory_bytes = launch->run.limits.memory_bytes_max,
+                                       .cancel = launch->run.cancel};
+  if (launch->run.context.empty()) request.turn.clear();
+  if (parts_.options.profile.serial) request.turn = sandbox;
+  parts_.guests.submit(std::move(request), [this, launch, &events, done = std::move(done)](
+                                               Result<executor::GuestPool::Slot*> slot) {
+    Result<Finished> finished = Error{};
+    if (slot.ok()) {
+      executor::SlotEvents slotted(events, **slot);
+      finished = launch->run.context.empty() ? run_once(*launch, slotted)
+                                             : run_in_context(*launch, slotted);
+    } else {
+      finished = std::move(slot).error();
+    }
+    forget_run(*launch);
+    done(std::move(finished));
+  });
+}
+
+Result<Finished> Sandbox::run(Run run, const std::string& binding, RunEvents& events) {
+  std::promise<Result<Finished>> promise;
+  auto future = promise.get_future();
+  start(std::move(run), binding, events,
+        [&](Result<Finished> finished) { promise.set_value(std::move(finished)); });
+  return future.get();
+}
+
+void Sandbox::forget_run(const Launch& launch) {
+  const Lock lock(mutex_);
+  const auto [first, last] = runs_.equal_range(launch.run.context);
+  for (auto run = first; run != last; ++run) {
+    if (run->second == launch.stop) {
+      runs_.erase(run);
+      return;
+    }
+  }
+}
+
+Result<void> Sandbox::interrupt(std::string_view context) {
+  std::vector<std::stop_source> stops;
+  {
+    const Lock lock(mutex_);
+    SW_CHECK_OK(find(context));
+    const auto [first, last] = runs_.equal_range(context);
+    for (auto run = first; run != last; ++run) stops.push_back(run->second);
+  }
+  // Whoever hears of it may ask this sandbox something.
+  for (std::stop_source& stop : stops) stop.request_stop();
+  return {};
+}
+
+void Sandbox::interrupt_all() {
+  std::vector<std::stop_source> stops;
+  {
+    const Lock lock(mutex_);
+    for (const auto& [context, stop] : runs_) stops.push_back(stop);
+  }
+  for (std::stop_source& stop : stops) stop.request_stop();
+}
+
+// --- on the guest's thread
+
+/// Lays the sandbox's environment and the context's under the run's own.
+void Sandbox::apply_env(Run& run, const ContextRecord* context) const {
+  Env env = record_->env;
+  if (context) {
+    for (const auto& [name, value] : context->env) env[name] = value;
+  }
+  for (const std::string& name : run.unset_env) env.erase(name);
+  for (const auto& [name, value] : run.env) env[name] = value;
+  run.env.assign(env.begin(), env.end());
+  run.unset_env.clear();
+}
+
+Result<Finished> Sandbox::run_once(const Launch& launch, RunEvents& events) {
+  Run run = launch.run;
+  {
+    const Lock lock(mutex_);
+    SW_CHECK_OK(load());
+    apply_env(run, nullptr);
+  }
+  SW_TRY(const protocol::WorkerInfo info, launch.binding.probe());
+  Finished finished{.outcome = {}, .language = info.language, .engine = info.engine};
+  SW_TRY(finished.outcome, launch.binding.answer(launch.binding.worker().run(run, events)));
+  const Lock lock(mutex_);
+  SW_CHECK_OK(load());
+  SW_CHECK_OK(store({.used = true}));
+  return finished;
+}
+
+Result<Finished> Sandbox::run_in_context(const Launch& launch, RunEvents& events) {
+  Lock lock(mutex_);
+  const object::Turns::Turn turn(turns_, launch.run.context, lock);
+  Execution execution{.launch = launch};
+  SW_CHECK_OK(begin(execution));
+  lock.unlock();
+  auto interpreter = launch.binding.interpreter(execution.key);
+  const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
+    return contents(execution, paths);
+  };
+  auto answer = interpreter.ok()
+                    ? launch.binding.answer(
+                          (*interpreter)->execute(std::move(execution.args), get_files, events))
+                    : Result<protocol::ExecuteResponse>(std::move(interpreter).error());
+  lock.lock();
+  return end(execution, std::move(answer));
+}
+
+Result<void> Sandbox::begin(Execution& execution) {
+  SW_TRY(const ContextRecord* const context, find(execution.launch.run.context));
+  execution.context = *context;
+  execution.key = key_;
+  protocol::ExecuteArgs& args = execution.args;
+  args.run = execution.launch.run;
+  apply_env(args.run, context);
+  args.executions_known = context->interpreter_executions;
+  if (!parts_.options.file_api) {
+    args.workspace.disabled = true;
+    return {};
+  }
+  SW_TRY(Workspace* const workspace, files());
+  args.workspace = workspace->manifest();
+  args.workspace.limits = parts_.options.files;
+  execution.files = store_->stored();
+  return {};
+}
+
+/// What the files held when the run began.
+std::vector<WorkspaceFile> Sandbox::contents(const Execution& execution,
+                                             const std::vector<std::string>& paths) {
+  std::vector<WorkspaceFile> found;
+  if (!execution.files) return found;
+  for (const std::string& path : paths) {
+    if (auto file = workspace_file(*execution.files, path)) found.push_back(*std::move(file));
+  }
+  return found;
+}
+
+Result<Finished> Sandbox::end(Execution& execution, Result<protocol::ExecuteResponse> answer) {
+  const std::string& id = execution.context.id;
+  SW_CHECK_OK(load());
+  if (!answer.ok()) {
+    if (answer.error().code == ErrorCode::kContextNotFound) {
+      SW_CHECK_OK(store({.erased = id}));
+      contexts_.erase(id);
+    }
+    return std::move(answer).error();
+  }
+  SW_CHECK_OK(take_over(execution, *answer));
+  Finished finished{.outcome = std::move(answer->outcome),
+                    .language = execution.context.language,
+                    .engine = execution.context.engine};
+  finished.outcome.context->executions = contexts_.at(id).executions;
+  if (expires_) finished.expires_at_ms = expires_->time_since_epoch().count();
+  return finished;
+}
+
+Result<void> Sandbox::take_over(const Execution& execution,
+                                const protocol::ExecuteResponse& response) {
+  if (execution.files) {
+    SW_TRY(Workspace* const workspace, files());
+    auto applied = workspace->apply_diff(response.workspace, *execution.files, now_ns());
+    if (!applied.ok()) {
+      const std::string message = applied.error().message;
+      forget();  // some of it may be in the tree
+      return Error{ErrorCode::kBadReply,
+                   fmt::format("the Interpreter returned an invalid workspace: {}", message), 0};
+    }
+  }
+  ContextRecord after = execution.context;
+  ++after.executions;
+  after.interpreter_executions = response.outcome.context->executions;
+  after.last_used_ms = now_ms();
+  after.cwd = response.outcome.cwd;
+  after.snapshot = response.snapshot;
+  SW_CHECK_OK(store({.files = execution.files != nullptr, .context = &after, .used = true}));
+  contexts_.insert_or_assign(after.id, std::move(after));
+  return {};
+}
+
+}  // namespace sw::sandbox
