@@ -26,22 +26,31 @@ std::uint64_t folder_bytes(const Result<fs::path>& folder) {
   return bytes;
 }
 
+EngineInfo info_of(const Manifest& about, std::string build) {
+  return {.language = about.language,
+          .engine_name = about.engine,
+          .build = std::move(build),
+          .limits = {.fuel = 0,
+                     .memory_bytes = about.memory_bytes_max,
+                     .code_bytes = kCodeBytesMax,
+                     // JSON escapes at most double the code of most programs, and stdin comes
+                     // along.
+                     .request_bytes = 2 * kCodeBytesMax + (std::uint64_t{1} << 20)},
+          .aliases = about.aliases};
+}
+
 }  // namespace
 
 EmbeddedEngine::EmbeddedEngine(const Environment& environment, std::unique_ptr<Language> language,
                                std::string build)
-    : environment_(environment), language_(std::move(language)) {
-  const Manifest& about = manifest();
-  info_ = {.language = about.language,
-           .engine_name = about.engine,
-           .build = std::move(build),
-           .limits = {.fuel = 0,
-                      .memory_bytes = about.memory_bytes_max,
-                      .code_bytes = kCodeBytesMax,
-                      // JSON escapes at most double the code of most programs, and stdin comes
-                      // along.
-                      .request_bytes = 2 * kCodeBytesMax + (std::uint64_t{1} << 20)},
-           .aliases = about.aliases};
+    : environment_(environment),
+      language_(std::move(language)),
+      info_(info_of(manifest(), std::move(build))) {}
+
+Result<EngineInfo> EmbeddedEngine::describe(const Environment& environment,
+                                            const Language& language) {
+  SW_TRY(ArtifactNames names, artifact_names(environment.wasm, language.manifest()));
+  return info_of(language.manifest(), std::move(names.image));
 }
 
 Result<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::load(const Environment& environment,

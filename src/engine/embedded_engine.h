@@ -51,6 +51,8 @@ class EmbeddedEngine final : public Engine {
   static Result<std::shared_ptr<EmbeddedEngine>> load(const Environment& environment,
                                                       std::unique_ptr<Language> language,
                                                       const Progress& progress);
+  /// What the loaded engine says of itself, without loading it.
+  static Result<EngineInfo> describe(const Environment& environment, const Language& language);
   static BakeStatus status(const Environment& environment, const Language& language);
 
   const Manifest& manifest() const { return language_->manifest(); }

@@ -351,8 +351,8 @@ void GuestPool::submit(Request request, Job job) {
 
 Result<void> GuestPool::run(Request request, const std::function<void(Slot&)>& body) {
   std::promise<Result<void>> done;
-  submit(std::move(request), [&](Result<Slot*> slot) {
-    if (!slot.ok()) return done.set_value(std::move(slot).error());
+  submit(std::move(request), [&](const Result<Slot*>& slot) {
+    if (!slot.ok()) return done.set_value(slot.error());
     body(**slot);
     done.set_value({});
   });

@@ -48,7 +48,7 @@ class GuestPool {
 
   /// Called once: on a guest thread with a slot, or with an Error on the thread that submitted,
   /// cancelled or shut down. It must not throw.
-  using Job = std::function<void(Result<Slot*>)>;
+  using Job = std::function<void(const Result<Slot*>&)>;
 
   struct Request {
     /// Whose job it is. Those who have jobs waiting take turns.

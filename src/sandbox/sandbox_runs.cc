@@ -92,14 +92,14 @@ void Sandbox::start(Run run, const std::string& binding, RunEvents& events, Done
   if (launch->run.context.empty()) request.turn.clear();
   if (parts_.options.profile.serial) request.turn = sandbox;
   parts_.guests.submit(std::move(request), [this, launch, &events, done = std::move(done)](
-                                               Result<executor::GuestPool::Slot*> slot) {
+                                               const Result<executor::GuestPool::Slot*>& slot) {
     Result<Finished> finished = Error{};
     if (slot.ok()) {
       executor::SlotEvents slotted(events, **slot);
       finished = launch->run.context.empty() ? run_once(*launch, slotted)
                                              : run_in_context(*launch, slotted);
     } else {
-      finished = std::move(slot).error();
+      finished = slot.error();
     }
     forget_run(*launch);
     done(std::move(finished));

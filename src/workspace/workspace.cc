@@ -235,6 +235,20 @@ Result<void> Workspace::make_directory(std::string_view given, Depth depth, std:
   return {};
 }
 
+Result<void> Workspace::make_link(std::string_view given, std::string_view target,
+                                  std::uint64_t now_ns) {
+  SW_TRY(const std::string path, usable(given));
+  SW_TRY(const ResolvedPath resolved, resolve_path(*tree_, path, LastLink::kKeep));
+  if (resolved.node && resolved.node->type != FileType::kSymbolicLink) {
+    return failure(path, Errno::kExist);
+  }
+  if (resolved.node) {
+    SW_CHECK_OK(done_or(path, tree_->unlink(*resolved.parent, resolved.name, now_ns)));
+  }
+  return done_or(
+      path, tree_->create_symlink(*resolved.parent, resolved.name, target, now_ns).error());
+}
+
 Result<std::vector<WorkspaceEntry>> Workspace::list(std::string_view given, Depth depth) const {
   SW_TRY(const std::string path, usable(given));
   SW_TRY(const auto node, find(*tree_, path));

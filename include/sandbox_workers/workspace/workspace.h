@@ -135,6 +135,10 @@ class Workspace {
   /// Errors: kFileExists, kFileNotFound, kNotDirectory, kNoSpace.
   Result<void> make_directory(std::string_view path, Depth depth, std::uint64_t now_ns);
 
+  /// A symbolic link, in the place of another one if there is one.
+  /// Errors: kFileExists for anything else there; kFileNotFound, kNotDirectory, kNoSpace.
+  Result<void> make_link(std::string_view path, std::string_view target, std::uint64_t now_ns);
+
   /// What is in a folder, in the order of its making; kAll: what is in a folder follows it.
   /// Errors: kFileNotFound, kNotDirectory.
   Result<std::vector<WorkspaceEntry>> list(std::string_view path, Depth depth) const;

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A Host has sandboxes, languages, and the threads that guests run on.
+//
+//   SW_TRY(sw::Host host, sw::Host::open({.data_folder = "data"}));   // {}: in memory
+//   SW_TRY(sw::Outcome once, host.run({.language = "python", .code = "6 * 7"}));
+//   sw::Sandbox sandbox = host.sandbox("user-42");                    // made at its first use
+//   SW_TRY(sw::Outcome first, sandbox.run({.language = "python", .code = "x = 41"}));
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/engine/progress.h"
+#include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/host/run_handle.h"
+#include "sandbox_workers/host/sandbox.h"
+#include "sandbox_workers/interpreter/runtime_worker.h"
+#include "sandbox_workers/protocol/profile.h"
+#include "sandbox_workers/protocol/worker.h"
+#include "sandbox_workers/wasi/tree.h"
+#include "sandbox_workers/wasm/runtime.h"
+
+namespace sw {
+
+/// What holds for every sandbox of a host.
+struct SandboxSettings {
+  /// What /workspace may hold, for hosts and guests.
+  wasi::TreeLimits files = {};
+  /// Contexts of one sandbox, over all languages.
+  std::size_t contexts_max = 100;
+  /// How many runs of a context can be undone. Each that is kept costs what it changed.
+  std::uint32_t undo_max = 20;
+  /// A sandbox that is not used for so long is destroyed. Zero: never.
+  std::chrono::milliseconds idle_ttl{0};
+  /// The rules of runs: kStandardProfile, or kCompatProfile (docs/differences.md).
+  protocol::Profile profile = protocol::kStandardProfile;
+};
+
+struct HostOptions {
+  /// Where sandboxes are kept (docs/data-folder.md); one process at a time. Empty: in memory, and
+  /// they end with the host.
+  std::filesystem::path data_folder = {};
+  /// A data folder that is not there yet is an Error, kNotFound, instead of being made.
+  bool must_exist = false;
+  SandboxSettings sandboxes = {};
+
+  /// Guests that compute at once; more take turns, each sandbox in its turn. 0: as many as there are
+  /// processors.
+  std::size_t runs_at_once = 0;
+  /// Guests in progress, those that sleep or wait for input included: each has a thread.
+  std::size_t guests_max = 256;
+  /// What guests in progress may use together, by their memory limits. 0: no limit.
+  std::uint64_t guest_memory_bytes_max = 0;
+  /// Runs that wait for their turn; more are refused, kLimitExceeded.
+  std::size_t queue_max = 10'000;
+  /// Interpreters that stay in memory between the runs of their contexts.
+  interpreter::ResidencyLimits residency = {};
+
+  /// Where packages, compiled code and images are kept; empty: MachineOptions::cache_folder says.
+  std::filesystem::path cache_folder = {};
+  /// How runs are ended at their limits: MachineOptions::stop_means.
+  wasm::StopMeans stop_means = wasm::StopMeans::kFault;
+  /// Languages of the caller's own. One with the name of a built-in one takes its place.
+  std::vector<std::shared_ptr<engine::Engine>> engines = {};
+  /// Told how the preparation of a language goes, which can take minutes, once per machine. On the
+  /// thread that needs the language.
+  engine::Progress on_progress = engine::no_progress;
+  /// Told what an operator should know. From any thread.
+  std::function<void(std::string_view)> on_notice = {};
+};
+
+/// A language of a host.
+struct LanguageInfo {
+  std::string id;                      ///< "python"
+  std::vector<std::string> aliases;    ///< its other names, in lower case: "py", "python3"
+  std::string engine;                  ///< for people
+  std::uint64_t memory_bytes_max = 0;  ///< what its guests may have at most
+};
+
+/// How far a built-in language is prepared. Sizes are zero for what is not there yet.
+struct PreparedLanguage {
+  std::string id;
+  std::string name;  ///< for people: "Python"
+  std::string engine;
+  std::string version;
+  std::string licence;
+  std::string build;      ///< names code, image and all that they are made from
+  bool prepared = false;  ///< it can run at once
+  std::uint64_t package_bytes = 0;
+  std::uint64_t code_bytes = 0;
+  std::uint64_t image_bytes = 0;
+};
+
+/// A handle: cheap to copy. The last one closes the host: runs in progress are stopped, and those
+/// that wait are refused.
+/// Threads: any, but only `start` from the thread of a run.
+class Host {
+ public:
+  /// Errors: kUnavailable while another process uses the data folder, or for a cache folder that
+  /// cannot be used.
+  static Result<Host> open(HostOptions options = {});
+
+  // --- runs outside of sandboxes: a fresh interpreter each, of which nothing remains
+
+  /// What it printed is in the outcome.
+  Result<Outcome> run(Run run) const;
+  /// What it prints goes to `events` as it is printed.
+  Result<Outcome> run(Run run, RunEvents& events) const;
+  /// Begins it. `events` outlives it; `done` is called once, on the run's thread, or within `start`
+  /// for a run that is refused.
+  RunHandle start(Run run, RunEvents& events, RunDone done = {}) const;
+
+  // --- sandboxes
+
+  /// The sandbox of that name, whether it exists or not: its first use makes it. An id that cannot be
+  /// is the Error of its first use (`check_sandbox_id`).
+  Sandbox sandbox(std::string id) const;
+  /// Whether it exists.
+  Result<bool> has_sandbox(const std::string& id) const;
+  /// Up to `count_max` ids of sandboxes, in order, beginning after `after`.
+  Result<std::vector<std::string>> sandboxes(const std::string& after = {},
+                                             std::size_t count_max = 1000) const;
+
+  // --- languages
+
+  std::vector<LanguageInfo> languages() const;
+  /// By its identifier or another name; case does not matter. Errors: kInvalidArgument naming those
+  /// there are.
+  Result<LanguageInfo> language(std::string_view name) const;
+  /// The language of a program: by the file's ending, else by a #! line. Errors: kInvalidArgument
+  /// saying how to name it.
+  Result<LanguageInfo> guess_language(std::string_view file_name, std::string_view code) const;
+  /// Makes a language ready now instead of at its first run: an engine that has all it needs.
+  Result<std::shared_ptr<engine::Engine>> load(std::string_view language) const;
+  /// The built-in languages, and what is there of them.
+  Result<std::vector<PreparedLanguage>> prepared() const;
+  /// Is this a whole cell, or would more lines make sense? True for languages that cannot tell.
+  bool is_complete(std::string_view language, std::string_view code) const;
+
+ private:
+  explicit Host(std::shared_ptr<host::Core> core) : core_(std::move(core)) {}
+  std::shared_ptr<host::Core> core_;  // shared by all handles
+};
+
+/// Errors: kInvalidArgument saying the rule: 1 to 63 of A-Z a-z 0-9 . _ -, no hyphen at either end,
+/// none of the reserved names.
+Result<void> check_sandbox_id(std::string_view id);
+
+struct BackupReport {
+  std::size_t objects = 0;           ///< copied
+  std::vector<std::string> damaged;  ///< what could not be copied, and why; the rest was
+};
+
+/// Copies a data folder to a new one, also while a process uses it.
+/// Errors: kInvalidArgument if `destination` exists; kNotFound if `folder` is not a data folder;
+/// kUnavailable.
+Result<BackupReport> back_up(const std::filesystem::path& folder,
+                             const std::filesystem::path& destination);
+
+}  // namespace sw

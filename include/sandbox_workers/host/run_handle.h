@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <future>
+#include <stop_token>
+#include <utility>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/run.h"
+
+namespace sw {
+
+namespace host {
+class Core;
+}
+
+/// Called with what came of a run. It must not wait for another run.
+using RunDone = std::function<void(const Result<Outcome>&)>;
+
+/// A run that was started. Letting go of it changes nothing.
+/// Threads: any.
+class RunHandle {
+ public:
+  /// Ends the run, as Run::cancel does: politely first, which keeps a context's state.
+  void interrupt() { stop_.request_stop(); }
+  /// Waits for the end of the run. Not from the thread of a run.
+  Result<Outcome> wait() const { return outcome_.get(); }
+
+ private:
+  friend class host::Core;
+  RunHandle(std::stop_source stop, std::shared_future<Result<Outcome>> outcome)
+      : stop_(std::move(stop)), outcome_(std::move(outcome)) {}
+  std::stop_source stop_;
+  std::shared_future<Result<Outcome>> outcome_;
+};
+
+}  // namespace sw

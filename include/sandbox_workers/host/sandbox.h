@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A sandbox of a Host: files, environment, and contexts whose variables, functions, imports and open
+// files live on from run to run.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/host/files.h"
+#include "sandbox_workers/host/run_handle.h"
+
+namespace sw {
+
+using TimePoint = std::chrono::sys_time<std::chrono::milliseconds>;
+using Env = std::map<std::string, std::string>;
+/// nullopt removes a variable.
+using EnvChanges = std::map<std::string, std::optional<std::string>>;
+
+/// What is stored of a context's memory.
+struct SavedMemory {
+  std::uint64_t bytes = 0;         ///< that differ from the language's image
+  std::uint64_t stored_bytes = 0;  ///< what they take on disk
+  TimePoint taken_at;
+  bool stale = false;  ///< later runs could not be saved
+};
+
+struct ContextInfo {
+  std::string id;
+  std::string language;
+  std::string cwd;
+  Env env;
+  std::uint64_t executions = 0;
+  TimePoint created_at;
+  TimePoint last_used_at;
+  std::optional<SavedMemory> saved;  ///< absent: nothing is saved
+};
+
+struct Checkpoint {
+  std::string name;
+  TimePoint taken_at;
+};
+
+struct SandboxInfo {
+  std::string id;
+  TimePoint created_at;
+  TimePoint last_used_at;
+  std::optional<TimePoint> expires_at;  ///< if nobody uses it; absent: never
+  Env env;
+  std::vector<ContextInfo> contexts;  ///< oldest first
+  std::uint64_t files = 0;            ///< folders count
+  std::uint64_t file_bytes = 0;
+};
+
+struct ContextOptions {
+  std::string language;
+  std::string id = {};  ///< empty: a new UUID
+  std::string cwd = "/workspace";
+  Env env = {};
+};
+
+class Host;
+class Context;
+
+/// A handle: cheap to copy. It keeps the host open.
+/// Errors of all: an id that cannot be (kInvalidArgument), and those of the storage (kUnavailable,
+/// kCorrupt).
+/// Threads: any; what waits for a run, not from the thread of a run.
+class Sandbox {
+ public:
+  const std::string& id() const { return id_; }
+
+  /// Runs in the context `run.context`, or else in the one that is named after the language; it is
+  /// made if it is not there. What it printed is in the outcome.
+  /// Errors: kInvalidArgument for a run that cannot be, and a context in another language;
+  /// kLimitExceeded when too many runs wait; kUnavailable when it is cancelled before it began.
+  Result<Outcome> run(Run run) const;
+  /// What it prints goes to `events` as it is printed.
+  Result<Outcome> run(Run run, RunEvents& events) const;
+  /// Begins it. `events` outlives it; `done` is called once, on the run's thread, or within `start`
+  /// for a run that is refused.
+  RunHandle start(Run run, RunEvents& events, RunDone done = {}) const;
+  /// Ends all runs, those that wait for their turn too.
+  Result<void> interrupt() const;
+
+  /// The context of that name, whether it exists or not: its first run makes it.
+  Context context(std::string id) const;
+  /// Errors: kInvalidArgument, also for an id that is taken.
+  Result<Context> create_context(const ContextOptions& options) const;
+  /// Oldest first.
+  Result<std::vector<ContextInfo>> contexts() const;
+
+  Files files() const;
+  /// Of all runs from now on.
+  Result<void> set_env(const EnvChanges& changes) const;
+  Result<SandboxInfo> info() const;
+  /// Stops its runs and deletes all of it. Its next use begins anew.
+  Result<void> destroy() const;
+
+ private:
+  friend class Context;
+  friend class Host;
+  Sandbox(std::shared_ptr<host::Core> core, std::string id)
+      : core_(std::move(core)), id_(std::move(id)) {}
+  std::shared_ptr<host::Core> core_;  // shared by all handles
+  std::string id_;
+};
+
+/// A context of a sandbox: a handle, cheap to copy.
+/// Errors of all: kContextNotFound; those of a sandbox. Threads: as for a sandbox.
+class Context {
+ public:
+  const std::string& id() const { return id_; }
+  const Sandbox& sandbox() const { return sandbox_; }
+
+  /// As the sandbox's, in this context. The language can be left out once the context exists.
+  Result<Outcome> run(Run run) const;
+  Result<Outcome> run(Run run, RunEvents& events) const;
+  RunHandle start(Run run, RunEvents& events, RunDone done = {}) const;
+  /// Ends its run and those that wait for their turn. The context keeps its state, unless the run
+  /// has to be ended by force.
+  Result<void> interrupt() const;
+
+  Result<ContextInfo> info() const;
+  /// A second context that goes on from where this one is. Files are shared.
+  Result<Context> fork(std::string new_id) const;
+  /// Takes back what the last runs did to memory. Files stay as they are.
+  Result<void> undo(std::uint32_t runs = 1) const;
+  /// Keeps the memory as it is now under a name.
+  Result<void> checkpoint(std::string_view name) const;
+  /// Goes back to a checkpoint, which can be undone.
+  Result<void> restore(std::string_view checkpoint) const;
+  Result<std::vector<Checkpoint>> checkpoints() const;
+  Result<void> remove_checkpoint(std::string_view name) const;
+  /// Stops its runs and deletes it. Files stay.
+  Result<void> remove() const;
+
+ private:
+  friend class Sandbox;
+  Context(Sandbox sandbox, std::string id) : sandbox_(std::move(sandbox)), id_(std::move(id)) {}
+  Sandbox sandbox_;
+  std::string id_;
+};
+
+}  // namespace sw

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox_workers/host/host.h"
+
+#include <utility>
+
+#include "engine/completeness.h"
+#include "engine/embedded_engine.h"
+#include "host/core.h"
+#include "host/lazy_engine.h"
+#include "sandbox/names.h"
+#include "sandbox_workers/engine/all_languages.h"
+#include "storage/sqlite/backup.h"
+
+namespace sw {
+
+Result<Host> Host::open(HostOptions options) {
+  auto core = std::make_shared<host::Core>(std::move(options));
+  SW_CHECK_OK(core->open());
+  return Host(std::move(core));
+}
+
+RunHandle Host::start(Run run, RunEvents& events, RunDone done) const {
+  return core_->start(std::move(run), events, std::move(done));
+}
+
+Result<Outcome> Host::run(Run run, RunEvents& events) const {
+  return start(std::move(run), events).wait();
+}
+
+Result<Outcome> Host::run(Run run) const {
+  return host::Core::collect([&](RunEvents& events) { return start(std::move(run), events); });
+}
+
+Sandbox Host::sandbox(std::string id) const { return {core_, std::move(id)}; }
+
+Result<bool> Host::has_sandbox(const std::string& id) const {
+  SW_TRY(const storage::ObjectName name, sandbox::object_name(id));
+  SW_TRY(const auto found, core_->storage().find(name));
+  return found.has_value();
+}
+
+Result<std::vector<std::string>> Host::sandboxes(const std::string& after,
+                                                 std::size_t count_max) const {
+  SW_TRY(const auto found, core_->storage().list(sandbox::kSandboxClass, after, count_max));
+  std::vector<std::string> ids;
+  for (const storage::ObjectInfo& object : found) ids.push_back(object.name.id);
+  return ids;
+}
+
+// --- languages
+
+std::vector<LanguageInfo> Host::languages() const {
+  std::vector<LanguageInfo> languages;
+  for (const host::HostedLanguage& language : core_->languages()) {
+    languages.push_back(language.info);
+  }
+  return languages;
+}
+
+Result<LanguageInfo> Host::language(std::string_view name) const {
+  SW_TRY(const host::HostedLanguage* const found, core_->language(name));
+  return found->info;
+}
+
+Result<LanguageInfo> Host::guess_language(std::string_view file_name, std::string_view code) const {
+  SW_TRY(const auto guessed, engine::guess_language(file_name, code));
+  return language(guessed->manifest().language);
+}
+
+Result<std::shared_ptr<engine::Engine>> Host::load(std::string_view language) const {
+  SW_TRY(const host::HostedLanguage* const found, core_->language(language));
+  if (auto* const lazy = dynamic_cast<host::LazyEngine*>(found->engine.get())) return lazy->load();
+  return found->engine;
+}
+
+Result<std::vector<PreparedLanguage>> Host::prepared() const {
+  SW_TRY(const auto languages, engine::all_languages());
+  std::vector<PreparedLanguage> prepared;
+  for (const auto& language : languages) {
+    const engine::Manifest& about = language->manifest();
+    const auto status = engine::EmbeddedEngine::status(core_->machine().environment(), *language);
+    prepared.push_back({.id = about.language,
+                        .name = about.name,
+                        .engine = about.engine,
+                        .version = about.version,
+                        .licence = about.licence,
+                        .build = status.build,
+                        .prepared = status.baked,
+                        .package_bytes = status.package_bytes,
+                        .code_bytes = status.code_bytes,
+                        .image_bytes = status.image_bytes});
+  }
+  return prepared;
+}
+
+bool Host::is_complete(std::string_view language, std::string_view code) const {
+  const auto found = core_->language(language);
+  if (!found.ok()) return true;
+  std::optional<Run> check = engine::completeness_check((*found)->info.id, code);
+  if (!check) return true;
+  const auto outcome = run(*std::move(check));
+  return !outcome.ok() || engine::says_complete(*outcome);
+}
+
+// --- without a host
+
+Result<void> check_sandbox_id(std::string_view id) { return sandbox::check_sandbox_id(id); }
+
+Result<BackupReport> back_up(const std::filesystem::path& folder,
+                             const std::filesystem::path& destination) {
+  SW_TRY(storage::BackupReport report, storage::back_up(folder, destination));
+  return BackupReport{.objects = report.objects, .damaged = std::move(report.damaged)};
+}
+
+}  // namespace sw

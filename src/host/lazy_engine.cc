@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "host/lazy_engine.h"
+
+#include <utility>
+
+#include "engine/embedded_engine.h"
+#include "sandbox_workers/engine/all_languages.h"
+
+namespace sw::host {
+
+Result<std::shared_ptr<LazyEngine>> LazyEngine::create(engine::Machine& machine,
+                                                       std::unique_ptr<engine::Language> language,
+                                                       engine::Progress progress) {
+  SW_TRY(engine::EngineInfo info,
+         engine::EmbeddedEngine::describe(machine.environment(), *language));
+  return std::shared_ptr<LazyEngine>(
+      new LazyEngine(machine, std::move(language), std::move(progress), std::move(info)));
+}
+
+LazyEngine::LazyEngine(engine::Machine& machine, std::unique_ptr<engine::Language> language,
+                       engine::Progress progress, engine::EngineInfo info)
+    : machine_(machine),
+      progress_(std::move(progress)),
+      info_(std::move(info)),
+      language_(std::move(language)) {}
+
+Result<std::shared_ptr<engine::Engine>> LazyEngine::load() {
+  const std::lock_guard lock(mutex_);
+  if (!engine_) {
+    // It is used up by loading, also when that fails.
+    if (!language_) {
+      SW_TRY(language_, engine::find_language(info_.language));
+    }
+    SW_TRY(engine_, machine_.load(std::move(language_), progress_));
+  }
+  return engine_;
+}
+
+Result<Outcome> LazyEngine::run(const Run& run, RunEvents& events) {
+  SW_TRY(const auto engine, load());
+  return engine->run(run, events);
+}
+
+Result<std::unique_ptr<engine::SessionInstance>> LazyEngine::boot(
+    const engine::SessionOptions& options) {
+  SW_TRY(const auto engine, load());
+  return engine->boot(options);
+}
+
+Result<std::unique_ptr<engine::SessionInstance>> LazyEngine::restore(
+    const engine::SessionOptions& options, engine::SnapshotSource& source) {
+  SW_TRY(const auto engine, load());
+  return engine->restore(options, source);
+}
+
+Result<void> LazyEngine::on_guest_thread(const std::function<void()>& body) {
+  return machine_.on_guest_thread(body);
+}
+
+}  // namespace sw::host

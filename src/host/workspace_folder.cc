@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox_workers/host/workspace_folder.h"
+
+#include <utility>
+
+#include "sandbox_workers/wasi/clocks.h"
+#include "wasi/host_folder.h"
+
+namespace sw {
+
+struct WorkspaceFolder::Loaded {
+  explicit Loaded(wasi::HostFolder loaded)
+      : folder(std::move(loaded)), workspace(std::make_shared<Workspace>(folder.tree())) {}
+
+  wasi::HostFolder folder;
+  std::shared_ptr<Workspace> workspace;  // shared with the runs that use it
+};
+
+WorkspaceFolder::WorkspaceFolder(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
+WorkspaceFolder::~WorkspaceFolder() = default;
+WorkspaceFolder::WorkspaceFolder(WorkspaceFolder&&) noexcept = default;
+WorkspaceFolder& WorkspaceFolder::operator=(WorkspaceFolder&&) noexcept = default;
+
+Result<WorkspaceFolder> WorkspaceFolder::load(const std::filesystem::path& folder,
+                                              const wasi::TreeLimits& limits) {
+  auto loaded = wasi::HostFolder::load(folder, limits, wasi::SystemClocks().realtime_ns());
+  if (!loaded.ok()) {
+    return std::move(loaded).error().while_doing("cannot load " + folder.native());
+  }
+  return WorkspaceFolder(std::make_unique<Loaded>(*std::move(loaded)));
+}
+
+const std::shared_ptr<Workspace>& WorkspaceFolder::workspace() const { return loaded_->workspace; }
+
+const std::vector<std::string>& WorkspaceFolder::left_out() const {
+  return loaded_->folder.skipped();
+}
+
+Result<WriteBackReport> WorkspaceFolder::write_back() {
+  SW_TRY(auto done, loaded_->folder.write_back());
+  return WriteBackReport{.written = done.written.size(),
+                         .refused = std::move(done.refused),
+                         .left = std::move(done.left)};
+}
+
+}  // namespace sw
