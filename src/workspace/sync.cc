@@ -108,13 +108,12 @@ class Placer {
     return name.ok() && name->directory ? remove(path, *name) : Result<void>();
   }
 
-  /// What is there if it is of that type; a folder only if it is empty.
-  Result<void> remove(std::string_view path, FileType type) {
+  /// What is there, but no folder with something in it.
+  Result<void> remove_unless_filled(std::string_view path) {
     const auto name = find_name(tree_, path);
     if (!name.ok() || !name->directory) return {};
     const auto existing = node(*name);
-    if (!existing || existing->type != type) return {};
-    if (type != FileType::kDirectory) return remove(path, *name);
+    if (!existing || existing->type != FileType::kDirectory) return remove(path, *name);
     const Errno removed = tree_.remove_directory(*name->directory, name->last, now_ns_);
     const bool done = removed == Errno::kSuccess || removed == Errno::kNotempty;
     return done ? Result<void>() : cannot(path, removed);
@@ -180,6 +179,22 @@ Result<void> place_all(Placer& placer, const Folders& folders, std::span<const W
 /// Deepest first.
 Result<void> remove_all(Placer& placer, const std::vector<std::string>& paths) {
   for (auto path = paths.rbegin(); path != paths.rend(); ++path) SW_CHECK_OK(placer.remove(*path));
+  return {};
+}
+
+/// Removes what there was before a run and is not after it.
+Result<void> remove_gone(Placer& placer, const WorkspaceDiff& diff, const wasi::TreeState& before) {
+  const std::set<std::string_view> dirs(diff.dirs.begin(), diff.dirs.end());
+  const std::set<std::string_view> deleted(diff.deleted.begin(), diff.deleted.end());
+  std::set<std::string_view> put;
+  for (const WorkspaceFile& file : diff.files) put.insert(file.path);
+  // What is in a folder comes after it, so it goes before it.
+  for (auto old = before.entries().rbegin(); old != before.entries().rend(); ++old) {
+    const std::string path = absolute_path(old->first);
+    if (old->second.type == FileType::kRegularFile && !deleted.contains(path)) continue;
+    if (dirs.contains(path) || diff.links.contains(path) || put.contains(path)) continue;
+    SW_CHECK_OK(placer.remove_unless_filled(path));
+  }
   return {};
 }
 
@@ -279,26 +294,10 @@ Result<void> Workspace::apply_diff(const WorkspaceDiff& diff, const wasi::TreeSt
     if (!old || old->target != target) links.emplace(path, target);
   }
   for (const auto& [path, target] : links) folders.add_parent_of(path);
-  std::set<std::string_view> put;
-  for (const WorkspaceFile& file : diff.files) {
-    folders.add_parent_of(file.path);
-    put.insert(file.path);
-  }
+  for (const WorkspaceFile& file : diff.files) folders.add_parent_of(file.path);
   Placer placer(*tree_, now_ns);
   SW_CHECK_OK(place_all(placer, folders, diff.files, links));
-  for (const std::string& path : diff.deleted) {
-    if (!put.contains(path)) SW_CHECK_OK(placer.remove(path, FileType::kRegularFile));
-  }
-  // What is in a folder comes after it, so it goes before it.
-  for (auto old = before.entries().rbegin(); old != before.entries().rend(); ++old) {
-    const std::string path = absolute_path(old->first);
-    const bool gone =
-        old->second.type == FileType::kDirectory
-            ? !std::ranges::binary_search(diff.dirs, path)
-            : old->second.type == FileType::kSymbolicLink && !diff.links.contains(path);
-    if (gone) SW_CHECK_OK(placer.remove(path, old->second.type));
-  }
-  return {};
+  return remove_gone(placer, diff, before);
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <sstream>
 
 #include "sandbox_workers/wasi/file_system.h"
 #include "sandbox_workers/workspace/workspace.h"
@@ -218,7 +219,7 @@ TEST(Sync, RefusesPathsThatCannotBe) {
                            "/workspace/a//b", "/workspacex/a", "a", ""}) {
     WorkspaceDiff diff;
     diff.files = {file(path, "x")};
-    EXPECT_FALSE(copy.workspace.apply_diff(diff, kNow).ok()) << path;
+    EXPECT_FALSE(copy.workspace.apply_diff(diff, {}, kNow).ok()) << path;
   }
 }
 
@@ -252,8 +253,8 @@ TEST(Diff, DeletesWithTheFoldersThatAreGone) {
   copy.write("keep", "x");
   copy.write("gone", "x");
   WorkspaceDiff diff;
-  diff.deleted = {"/workspace/gone"};
-  ASSERT_TRUE(copy.workspace.apply_diff(diff, kNow).ok());
+  diff.deleted = {"/workspace/gone", "/workspace/d/sub/f"};
+  ASSERT_TRUE(copy.workspace.apply_diff(diff, copy.workspace.remember(), kNow).ok());
   EXPECT_THAT(copy.workspace.manifest().files, ElementsAre(Pair("/workspace/keep", testing::_)));
   EXPECT_THAT(copy.workspace.manifest().dirs, IsEmpty());
 }
@@ -266,7 +267,7 @@ TEST(Diff, CarriesEverythingToTheOtherCopy) {
   from.write("was-file", "x");
   from.write("was-also-file", "x");
   ASSERT_EQ(from.guest.symlink("d", "/workspace/was-link"), Errno::kSuccess);
-  ASSERT_TRUE(to.workspace.apply_diff(from.workspace.changes_since({}), kNow).ok());
+  ASSERT_TRUE(to.workspace.apply_diff(from.workspace.changes_since({}), {}, kNow).ok());
   EXPECT_EQ(to.workspace.manifest().files, from.workspace.manifest().files);
 
   const auto before = from.workspace.remember();
@@ -278,7 +279,7 @@ TEST(Diff, CarriesEverythingToTheOtherCopy) {
   from.write("was-link", "file now");
   ASSERT_EQ(from.guest.remove_all("/workspace/d"), Errno::kSuccess);
   from.write("d", "file, too");
-  ASSERT_TRUE(to.workspace.apply_diff(from.workspace.changes_since(before), kNow).ok());
+  ASSERT_TRUE(to.workspace.apply_diff(from.workspace.changes_since(before), before, kNow).ok());
   EXPECT_EQ(to.workspace.manifest().dirs, from.workspace.manifest().dirs);
   EXPECT_EQ(to.workspace.manifest().files, from.workspace.manifest().files);
   EXPECT_EQ(to.workspace.manifest().links, from.workspace.manifest().links);
@@ -293,6 +294,124 @@ TEST(Diff, AFileThatWasOnlyTouchedIsOneOfTheFiles) {
   const auto diff = copy.workspace.changes_since(before);
   ASSERT_EQ(diff.files.size(), 1u);
   EXPECT_EQ(diff.files[0].updated_at_ms, 7);
+}
+
+// --- two runs that began with the same files
+
+/// "write f 1; folder d; link l f; remove f": what a run does.
+void act(Copy& copy, const std::string& script) {
+  std::istringstream lines(script);
+  for (std::string line; std::getline(lines, line, ';');) {
+    std::istringstream words(line);
+    std::string what;
+    std::string name;
+    std::string text;
+    words >> what >> name >> text;
+    const std::string path = "/workspace/" + name;
+    Errno done = Errno::kSuccess;
+    if (what == "write") done = copy.guest.write_file(path, as_bytes(text));
+    if (what == "folder") done = copy.guest.make_directories(path);
+    if (what == "link") done = copy.guest.symlink(text, path);
+    if (what == "remove") done = copy.guest.remove_all(path);
+    EXPECT_EQ(done, Errno::kSuccess) << line;
+  }
+}
+
+std::string text_of(const Copy& copy) {
+  std::string all;
+  const wasi::TreeState state = copy.workspace.remember();
+  for (const auto& [path, entry] : state.entries()) {
+    all += all.empty() ? path : " " + path;
+    if (entry.type == wasi::FileType::kDirectory) all += '/';
+    if (entry.type == wasi::FileType::kSymbolicLink) all += "->" + entry.target;
+    if (entry.type == wasi::FileType::kRegularFile) {
+      all += '=';
+      all += as_text(entry.bytes.bytes);
+    }
+  }
+  return all;
+}
+
+/// The files after two runs that began with what `before` makes.
+std::string after_both(const std::string& before, const std::string& first,
+                       const std::string& second) {
+  Copy files;
+  act(files, before);
+  const wasi::TreeState began = files.workspace.remember();
+  const auto changes_of = [&](const std::string& script) {
+    Copy mirror;
+    EXPECT_TRUE(mirror.workspace.apply_diff(workspace_diff({}, began), {}, kNow).ok());
+    const wasi::TreeState mirror_began = mirror.workspace.remember();
+    act(mirror, script);
+    return mirror.workspace.changes_since(mirror_began);
+  };
+  const WorkspaceDiff diffs[] = {changes_of(first), changes_of(second)};
+  for (const WorkspaceDiff& diff : diffs) {
+    EXPECT_TRUE(files.workspace.apply_diff(diff, began, kNow).ok());
+  }
+  return text_of(files);
+}
+
+TEST(TwoRuns, ChangesOfDifferentPathsAreAllThere) {
+  EXPECT_EQ(after_both("write f 0", "write a 1", "write b 2"), "a=1 b=2 f=0");
+  EXPECT_EQ(after_both("write f 0; write g 0", "write f 1", "write g 2"), "f=1 g=2");
+  EXPECT_EQ(after_both("write f 0; write g 0", "remove f", "write g 2"), "g=2");
+  EXPECT_EQ(after_both("folder d; write d/f 0", "write d/a 1", "write d/b 2"),
+            "d/ d/a=1 d/b=2 d/f=0");
+  EXPECT_EQ(after_both("", "folder d; write d/a 1", "folder d; write d/b 2"), "d/ d/a=1 d/b=2");
+  EXPECT_EQ(after_both("link l f", "remove l", "write g 2"), "g=2");
+  EXPECT_EQ(after_both("folder d", "remove d", "write g 2"), "g=2");
+}
+
+TEST(TwoRuns, OfOnePathTheLaterIsTaken) {
+  EXPECT_EQ(after_both("write f 0", "write f 1", "write f 2"), "f=2");
+  EXPECT_EQ(after_both("write f 0", "write f 1", "remove f"), "");
+  EXPECT_EQ(after_both("write f 0", "remove f", "write f 2"), "f=2");
+  EXPECT_EQ(after_both("write f 0", "remove f", "remove f"), "");
+  EXPECT_EQ(after_both("", "link l a", "link l b"), "l->b");
+  EXPECT_EQ(after_both("link l a", "remove l; link l b", "remove l"), "");
+  EXPECT_EQ(after_both("link l a", "remove l", "remove l; link l c"), "l->c");
+}
+
+TEST(TwoRuns, AFileAndAFolderOfOneNameAreTheLaterOne) {
+  EXPECT_EQ(after_both("", "write x 1", "folder x; write x/y 2"), "x/ x/y=2");
+  EXPECT_EQ(after_both("", "folder x; write x/y 1", "write x 2"), "x=2");
+  EXPECT_EQ(after_both("write x 0", "write x 1", "remove x; folder x; write x/y 2"), "x/ x/y=2");
+  EXPECT_EQ(after_both("folder x; write x/y 0", "write x/z 1", "remove x; write x 2"), "x=2");
+  EXPECT_EQ(after_both("folder x", "remove x; write x 1", "write x/y 2"), "x/ x/y=2");
+}
+
+TEST(TwoRuns, ALinkAndAnythingElseOfOneNameAreTheLaterOne) {
+  EXPECT_EQ(after_both("", "write x 1", "link x a"), "x->a");
+  EXPECT_EQ(after_both("", "link x a", "write x 2"), "x=2");
+  EXPECT_EQ(after_both("", "folder x; write x/y 1", "link x a"), "x->a");
+  EXPECT_EQ(after_both("", "link x a", "folder x; write x/y 2"), "x/ x/y=2");
+  EXPECT_EQ(after_both("link x a", "remove x; write x 1", "remove x"), "");
+}
+
+TEST(TwoRuns, NothingIsWrittenThroughALinkThatTheOtherMade) {
+  EXPECT_EQ(after_both("folder a; folder d", "remove d; link d a", "write d/f 2"), "a/ d/ d/f=2");
+  EXPECT_EQ(after_both("write a 0; write f 0", "remove f; link f a", "write f 2"), "a=0 f=2");
+  EXPECT_EQ(after_both("folder a; write a/f 0; folder d; write d/f 0", "remove d; link d a",
+                       "remove d/f"),
+            "a/ a/f=0 d->a");
+}
+
+TEST(TwoRuns, AFolderThatOneRemovedStaysWithWhatTheOtherPutIntoIt) {
+  EXPECT_EQ(after_both("folder d; write d/f 0", "write d/g 1", "remove d"), "d/ d/g=1");
+  EXPECT_EQ(after_both("folder d; write d/f 0", "remove d", "write d/g 2"), "d/ d/g=2");
+  EXPECT_EQ(after_both("folder d/e; write d/e/f 0", "write d/g 1", "remove d"), "d/ d/g=1");
+  EXPECT_EQ(after_both("write x 0", "remove x; folder x; write x/y 1", "remove x"), "x/ x/y=1");
+  EXPECT_EQ(after_both("write x 0", "remove x; folder x", "remove x"), "");
+}
+
+TEST(Diff, FoldersInAnyOrderAreThere) {
+  Copy copy;
+  act(copy, "folder a; folder b");
+  WorkspaceDiff diff;
+  diff.dirs = {"/workspace/c", "/workspace/b", "/workspace/a"};
+  ASSERT_TRUE(copy.workspace.apply_diff(diff, copy.workspace.remember(), kNow).ok());
+  EXPECT_EQ(text_of(copy), "a/ b/ c/");
 }
 
 }  // namespace

@@ -391,7 +391,8 @@ TEST_F(WorkspaceTest, DisabledItRefusesHostsButCanStillBeKeptAlike) {
   EXPECT_EQ(workspace.manifest().files.size(), 1u);
   EXPECT_EQ(workspace.remember().entries().size(), 2u);
   EXPECT_TRUE(workspace.changes_since(before).files.empty());
-  WorkspaceDiff diff{.dirs = {"/workspace/new"}, .files = {}, .deleted = {}, .links = {}};
+  WorkspaceDiff diff{
+      .dirs = {"/workspace/new"}, .files = {}, .deleted = {"/workspace/d/a.mjs"}, .links = {}};
   EXPECT_TRUE(workspace.apply_diff(diff, workspace.remember(), kNow).ok());
   workspace.set_disabled(false);
   EXPECT_THAT(list("/workspace"), ElementsAre("/workspace/new"));

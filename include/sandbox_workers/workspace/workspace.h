@@ -179,8 +179,9 @@ class Workspace {
                                               std::uint64_t now_ns);
 
   /// Takes over what a run did elsewhere, path by path: what the run left alone stays as it is, even
-  /// if others changed it meanwhile. `before` is what the run began with. A folder that the run
-  /// removed stays if something else has been put into it. The same promises and errors.
+  /// if others changed it meanwhile, and of what both changed the run's is taken. `before` is what
+  /// the run began with. What the run removed stays if it is a folder by now with something else in
+  /// it. The same promises and errors.
   Result<void> apply_diff(const WorkspaceDiff& diff, const wasi::TreeState& before,
                           std::uint64_t now_ns);
 
