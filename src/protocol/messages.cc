@@ -38,6 +38,7 @@ Result<void> check_context_id(std::string_view id) {
   }
   if (id.find('\0') != std::string_view::npos)
     return refusal("id must not contain a NUL character");
+  if (first_invalid_utf8(id)) return refusal("id must be UTF-8");
   return {};
 }
 

@@ -7,11 +7,14 @@
 
 #include <fmt/format.h>
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -23,15 +26,54 @@
 
 namespace sw::sandbox {
 
+/// Holds runs up until the test lets them go on, or they are cancelled. Threads: any.
+class Gate {
+ public:
+  /// For FakeWorker::before_run.
+  void pass(const Run& run) { pass(run.code, run.cancel); }
+  void pass(const std::string& what, const std::stop_token& cancel = {}) {
+    std::unique_lock lock(mutex_);
+    ++arrived_[what];
+    changed_.notify_all();
+    changed_.wait(lock, cancel, [&] { return open_ || opened_.contains(what); });
+  }
+  /// Until so many have come.
+  void wait_for(const std::string& what, int count = 1) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return arrived_[what] >= count; });
+  }
+  int arrived(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    return arrived_[what];
+  }
+  void open(const std::string& what) {
+    const std::lock_guard lock(mutex_);
+    opened_.insert(what);
+    changed_.notify_all();
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;  // guards all below
+  std::condition_variable_any changed_;
+  std::map<std::string, int> arrived_;
+  std::set<std::string> opened_;
+  bool open_ = false;
+};
+
 class FakeWorker final : public protocol::Worker {
  public:
   explicit FakeWorker(std::string language, bool contexts = true)
       : self{.language = std::move(language), .engine = "Fake", .contexts = contexts} {}
 
-  /// What an Interpreter has.
+  /// What an Interpreter has, by context.
   struct State {
-    Workspace mirror{wasi::TreeLimits{}, 0};
-    std::map<std::string, std::uint64_t> executions;  // by context
+    std::map<std::string, Workspace> mirrors;
+    std::map<std::string, std::uint64_t> executions;
   };
 
   // What tests look at and set.
@@ -43,12 +85,15 @@ class FakeWorker final : public protocol::Worker {
   std::map<std::string, State> interpreters;        // by key
   std::optional<Error> unreachable;
   std::optional<Error> refuse;
-  bool spoil_diff = false;  // what a run did has a path that cannot be
   /// Called before a run and before a run once, to hold it up.
-  std::function<void(const std::stop_token& cancel)> before_run;
+  std::function<void(const Run& run)> before_run;
+  /// Called before what a Context is asked otherwise, as "undo c 1", to hold that up.
+  std::function<void(const std::string& call)> before_call;
   std::function<void()> after_destroy;
   /// Called in a run, with the mirror.
   std::function<void(Workspace& files, protocol::ExecuteResponse& response)> during_run;
+  /// Called with the answer to a run, to spoil it.
+  std::function<void(protocol::ExecuteResponse& response)> after_run;
 
   Result<protocol::WorkerInfo> info() override {
     const std::lock_guard lock(mutex_);
@@ -56,14 +101,14 @@ class FakeWorker final : public protocol::Worker {
     return self;
   }
   Result<Outcome> run(const Run& request, RunEvents& output) override {
-    if (before_run) before_run(request.cancel);
+    if (before_run) before_run(request);
     const std::lock_guard lock(mutex_);
     runs_once.push_back(request);
     if (unreachable) return *unreachable;
     (void)output.write(wasi::Stream::kStdout, as_bytes("ran once\n"));
     return Outcome{};
   }
-  Result<std::unique_ptr<protocol::Interpreter>> interpreter(std::string_view key) override;
+  Result<std::shared_ptr<protocol::Interpreter>> interpreter(std::string_view key) override;
   std::size_t interpreter_count() {
     const std::lock_guard lock(mutex_);
     return interpreters.size();
@@ -117,27 +162,31 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
   Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args,
                                             const protocol::GetFiles& get_files,
                                             RunEvents& output) override {
-    if (worker_.before_run) worker_.before_run(args.cancel);
+    if (worker_.before_run) worker_.before_run(args.run);
     const std::lock_guard lock(worker_.mutex_);
     worker_.runs.push_back(args);
     if (worker_.unreachable) return *worker_.unreachable;
     if (worker_.refuse) return *worker_.refuse;
-    const auto counted = state().executions.find(args.context_id);
-    if (counted == state().executions.end()) return protocol::context_not_found(args.context_id);
-    SW_CHECK_OK(reconcile(args, get_files));
-    const wasi::TreeState before = state().mirror.remember();
+    const std::string& id = args.run.context;
+    const auto counted = state().executions.find(id);
+    if (counted == state().executions.end()) return protocol::context_not_found(id);
+    Workspace& mirror =
+        state().mirrors.try_emplace(id, wasi::TreeLimits{}, std::uint64_t{0}).first->second;
+    SW_CHECK_OK(reconcile(mirror, args, get_files));
+    const wasi::TreeState before = mirror.remember();
     protocol::ExecuteResponse response;
-    response.cwd = "/workspace";
-    response.outcome.value = Value{.text = args.code};
+    response.outcome.value = Value{.text = args.run.code};
+    response.outcome.context.emplace().id = id;
     (void)output.write(wasi::Stream::kStdout, as_bytes("ran\n"));
-    if (args.cancel.stop_requested()) response.outcome.ending = Ending::kCancelled;
-    if (worker_.during_run) worker_.during_run(state().mirror, response);
-    if (response.outcome.error && args.after_error != AfterError::kKeep) {
-      (void)before.restore(*state().mirror.tree(), 0);
+    if (args.run.cancel.stop_requested()) response.outcome.ending = Ending::kCancelled;
+    perform(mirror, args.run.code);
+    if (worker_.during_run) worker_.during_run(mirror, response);
+    if (response.outcome.error && args.run.on_error != AfterError::kKeep) {
+      (void)before.restore(*mirror.tree(), 0);
     }
-    response.workspace = state().mirror.changes_since(before);
-    if (worker_.spoil_diff) response.workspace.files.push_back({.path = "/etc/passwd", .data = {}});
-    response.executions = ++counted->second;
+    response.workspace = mirror.changes_since(before);
+    response.outcome.context->executions = ++counted->second;
+    if (worker_.after_run) worker_.after_run(response);
     return response;
   }
   Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id) override {
@@ -174,7 +223,13 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
  private:
   State& state() { return worker_.interpreters[key_]; }
 
+  /// Held up without the mutex, which the callers have once.
   Result<void> called(std::string call) {
+    if (worker_.before_call) {
+      worker_.mutex_.unlock();
+      worker_.before_call(call);
+      worker_.mutex_.lock();
+    }
     worker_.calls.push_back(std::move(call));
     if (worker_.unreachable) return *worker_.unreachable;
     return {};
@@ -189,11 +244,30 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
             .cwd = "/workspace",
             .executions = state().executions[std::string(id)]};
   }
-  Result<void> reconcile(const protocol::ExecuteArgs& args, const protocol::GetFiles& get_files) {
-    auto missing = state().mirror.apply_sync(args.workspace, {}, 0);
+  /// Code that is made of these, a line each: "write PATH TEXT", "remove PATH", "folder PATH",
+  /// "link PATH TARGET". Anything else does nothing.
+  static void perform(Workspace& files, const std::string& code) {
+    std::istringstream lines(code);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string what;
+      std::string path;
+      std::string text;
+      words >> what >> path >> text;
+      if (what == "write") (void)files.write(path, text, FileEncoding::kUtf8, 0);
+      if (what == "remove") (void)files.remove(path, Depth::kAll, IfMissing::kFail, 0);
+      if (what == "folder") (void)files.make_directory(path, Depth::kAll, 0);
+      if (what == "link") {
+        (void)files.tree()->create_symlink(files.tree()->root(), path, text, 0);
+      }
+    }
+  }
+  Result<void> reconcile(Workspace& mirror, const protocol::ExecuteArgs& args,
+                         const protocol::GetFiles& get_files) {
+    auto missing = mirror.apply_sync(args.workspace, {}, 0);
     if (missing.ok() && !missing->empty()) {
       worker_.asked_for.push_back(*missing);
-      missing = state().mirror.apply_sync(args.workspace, get_files(*missing), 0);
+      missing = mirror.apply_sync(args.workspace, get_files(*missing), 0);
     }
     if (missing.ok() && missing->empty()) return {};
     return Error{ErrorCode::kBadReply,
@@ -206,11 +280,11 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
   const std::string key_;
 };
 
-inline Result<std::unique_ptr<protocol::Interpreter>> FakeWorker::interpreter(
+inline Result<std::shared_ptr<protocol::Interpreter>> FakeWorker::interpreter(
     std::string_view key) {
   const std::lock_guard lock(mutex_);
   if (unreachable) return *unreachable;
-  return std::unique_ptr<protocol::Interpreter>(std::make_unique<Contexts>(*this, key));
+  return std::shared_ptr<protocol::Interpreter>(std::make_shared<Contexts>(*this, key));
 }
 
 }  // namespace sw::sandbox

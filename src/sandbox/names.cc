@@ -11,6 +11,7 @@
 #include <boost/uuid/uuid_io.hpp>
 
 #include "sandbox_workers/base/sha256.h"
+#include "sandbox_workers/base/utf8.h"
 
 namespace sw::sandbox {
 
@@ -57,6 +58,17 @@ std::string new_interpreter_key() {
 
 std::string old_interpreter_key(const storage::ObjectName& name) {
   return Sha256().field("interpreters of").field(name.class_name).field(name.id).hex();
+}
+
+Result<void> check_env(std::string_view name, std::string_view value) {
+  if (!is_identifier(name)) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("Invalid envVars key: {}", name), 0};
+  }
+  if (value.find('\0') != std::string_view::npos || first_invalid_utf8(value)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("The value of {} must be UTF-8 without NUL", name), 0};
+  }
+  return {};
 }
 
 bool is_identifier(std::string_view text) {

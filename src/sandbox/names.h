@@ -28,6 +28,9 @@ std::string new_interpreter_key();
 /// What they were called before sandboxes kept a key: a hash of the sandbox's name.
 std::string old_interpreter_key(const storage::ObjectName& name);
 
+/// May a sandbox or a context have this variable? Errors: kInvalidArgument.
+Result<void> check_env(std::string_view name, std::string_view value);
+
 /// A letter or _, then letters, digits and _: names of bindings and of environment variables.
 bool is_identifier(std::string_view text);
 

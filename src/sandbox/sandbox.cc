@@ -167,11 +167,7 @@ Result<void> Sandbox::check_files() {
 Result<void> Sandbox::set_env(const EnvChanges& changes) {
   const Lock lock(mutex_);
   SW_CHECK_OK(load());
-  for (const auto& [name, value] : changes) {
-    if (!is_identifier(name)) {
-      return protocol::refusal(fmt::format("Invalid envVars key: {}", name));
-    }
-  }
+  for (const auto& [name, value] : changes) SW_CHECK_OK(check_env(name, value.value_or("")));
   apply(record_->env, changes);
   record_->last_used_ms = now_ms();
   return store({.record = true, .used = true});
@@ -215,10 +211,16 @@ std::set<std::string> Sandbox::bindings_in_use() {
 }
 
 Result<void> Sandbox::destroy() {
-  interrupt_all();
   Lock lock(mutex_);
+  ++ending_;  // no run begins until it is done
+  lock.unlock();
+  interrupt_all();
+  lock.lock();
+  no_runs_.wait(lock, [this] { return runs_.empty(); });
   turns_.wait_for_none(lock);
-  return destroy(lock);
+  auto destroyed = destroy(lock);
+  --ending_;
+  return destroyed;
 }
 
 Result<void> Sandbox::destroy(Lock& /*held*/) {
@@ -247,8 +249,9 @@ Result<void> Sandbox::on_alarm(object::Time /*scheduled*/) {
     return {};
   });
   if (!checked.ok()) return Error(checked.error()).as_fault();
-  // A run that is under way counts as use when it ends.
-  if (verdict != object::IdleVerdict::kDestroy || !turns_.none()) return {};
+  if (verdict != object::IdleVerdict::kDestroy) return {};
+  // However a run ends that is under way, there is an alarm to come.
+  if (!runs_.empty() || !turns_.none()) return store({.used = true});
   return destroy(lock);
 }
 

@@ -9,6 +9,7 @@
 // record are then stored in one transaction. docs/sandbox.md tells all of it.
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -165,8 +166,10 @@ class Sandbox final : public object::Object {
     const Lock lock(mutex_);
     SW_TRY(Workspace* const files, usable_files());
     auto outcome = use(*files, now_ns());
+    // Some of what failed may have been done.
+    const Step step{.files = kind == FileUse::kChange, .used = outcome.ok()};
+    if (step.files || step.used) SW_CHECK_OK(store(step));
     if (!outcome.ok()) return file_failure(operation, path, std::move(outcome).error());
-    SW_CHECK_OK(store({.files = kind == FileUse::kChange, .used = true}));
     return outcome;
   }
 
@@ -186,6 +189,9 @@ class Sandbox final : public object::Object {
     bool used = false;                       // counts as use
   };
   using Contexts = std::map<std::string, ContextRecord, std::less<>>;
+  /// The turn of whoever makes a context: their names and number are checked before they are there.
+  /// No context can be called so.
+  static constexpr std::string_view kNewContexts = "";
   using Question = std::function<Result<protocol::ContextInfo>(protocol::Interpreter&)>;
 
   // The mutex is held in these, and given up while `lock`'s caller waits for an Interpreter.
@@ -212,7 +218,7 @@ class Sandbox final : public object::Object {
                                     Lock& lock);
   Result<void> rewind(std::string_view id, const Question& question);
   std::vector<ContextRecord> by_age() const;
-  Result<void> destroy(Lock& lock);
+  Result<void> destroy(Lock& held);
   std::set<std::string> bindings_in_use();
 
   // These take the mutex.
@@ -234,7 +240,7 @@ class Sandbox final : public object::Object {
   const SandboxParts& parts_;
 
   mutable std::mutex mutex_;  // guards what follows, and all use of the storage
-  object::Turns turns_;       // of contexts, and of bindings whose first context is being made
+  object::Turns turns_;       // of contexts, and of kNewContexts
   // A copy of what is stored; absent until it is needed.
   std::optional<SandboxRecord> record_;
   std::string key_;  // of its Interpreters
@@ -244,6 +250,8 @@ class Sandbox final : public object::Object {
   std::optional<object::Time> expires_;
   object::Time last_used_{};  // exact, where the record's lags behind
   std::multimap<std::string, std::stop_source, std::less<>> runs_;  // by context
+  std::condition_variable no_runs_;
+  int ending_ = 0;  // calls of `destroy` in progress
 };
 
 }  // namespace sw::sandbox

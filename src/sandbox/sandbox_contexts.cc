@@ -33,7 +33,7 @@ Result<protocol::ContextInfo> make_anew(
 void take_over_versions(ContextRecord& record, const protocol::ContextInfo& said) {
   record.interpreter_executions = said.executions;
   record.snapshot = said.snapshot;
-  record.cwd = said.cwd;
+  if (const auto cwd = Workspace::normalize(said.cwd); cwd.ok()) record.cwd = *cwd;
 }
 
 }  // namespace
@@ -92,10 +92,9 @@ Result<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
   if (wanted.id) SW_CHECK_OK(protocol::check_context_id(*wanted.id));
   const auto cwd = Workspace::normalize(wanted.cwd);
   if (!cwd.ok()) return protocol::refusal(cwd.error().message);
+  for (const auto& [name, value] : wanted.env) SW_CHECK_OK(check_env(name, value));
   SW_CHECK_OK(check_new_id(wanted.id));
   SW_TRY(const Binding binding, Binding::find(parts_.bindings, wanted.binding));
-  const object::Turns::Turn turn(turns_, wanted.id.value_or(""), lock);
-  SW_CHECK_OK(check_new_id(wanted.id));
   lock.unlock();
   const auto info = binding.probe();
   lock.lock();
@@ -106,6 +105,9 @@ Result<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
   }
   NewContext normalized = wanted;
   normalized.cwd = *cwd;
+  const object::Turns::Turn turn(turns_, kNewContexts, lock);
+  SW_CHECK_OK(load());
+  SW_CHECK_OK(check_new_id(wanted.id));
   return create(binding, *info, normalized, lock);
 }
 
@@ -185,6 +187,9 @@ Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std
   const object::Turns::Turn turn(turns_, id, lock);
   SW_TRY(const ContextRecord* const found, find(id));
   const ContextRecord original = *found;
+  SW_CHECK_OK(check_new_id(new_id));
+  const object::Turns::Turn making(turns_, kNewContexts, lock);
+  SW_CHECK_OK(load());
   SW_CHECK_OK(check_new_id(new_id));
   ContextRecord record = new_record(new_id.value_or(new_context_id()));
   SW_TRY(const protocol::ContextInfo said,

@@ -15,6 +15,27 @@
 
 namespace sw::sandbox {
 
+namespace {
+
+Error being_destroyed() {
+  return Error{ErrorCode::kUnavailable, "the sandbox is being destroyed", 0};
+}
+
+Error bad_answer(std::string_view what) {
+  return Error{ErrorCode::kBadReply, fmt::format("the Interpreter returned {}", what), 0};
+}
+
+/// Whoever wrote the Interpreter: what the rest relies on.
+Result<void> check(const protocol::ExecuteResponse& response) {
+  if (!response.outcome.context) return bad_answer("no word of the context");
+  if (!Workspace::normalize(response.outcome.cwd).ok()) {
+    return bad_answer("a working directory outside of /workspace");
+  }
+  return {};
+}
+
+}  // namespace
+
 /// A run that has been asked for, until its outcome is handed over.
 struct Sandbox::Launch {
   Launch(Run asked, Binding its_binding)
@@ -52,7 +73,7 @@ Result<std::string> Sandbox::context_for(const Run& run, const Binding& binding,
   if (!info.ok()) return info.error();
   if (!info->contexts) return std::string();
   // Of several that come at once, the first makes it.
-  const object::Turns::Turn turn(turns_, "first of " + binding.name(), lock);
+  const object::Turns::Turn turn(turns_, kNewContexts, lock);
   SW_CHECK_OK(load());
   if (const ContextRecord* const oldest = oldest_of(binding.name())) return oldest->id;
   SW_CHECK_OK(check_new_id({}));
@@ -62,6 +83,7 @@ Result<std::string> Sandbox::context_for(const Run& run, const Binding& binding,
 
 Result<std::shared_ptr<Sandbox::Launch>> Sandbox::prepare(Run run, const std::string& binding) {
   Lock lock(mutex_);
+  if (ending_ != 0) return being_destroyed();
   SW_CHECK_OK(load());
   SW_CHECK_OK(protocol::check_code(run.code, kCodeBytesMax));
   SW_CHECK_OK(validate(run));
@@ -74,6 +96,7 @@ Result<std::shared_ptr<Sandbox::Launch>> Sandbox::prepare(Run run, const std::st
   }
   SW_TRY(const Binding found, Binding::find(parts_.bindings, name));
   SW_TRY(run.context, context_for(run, found, lock));
+  if (ending_ != 0) return being_destroyed();
   if (!run.on_error) run.on_error = parts_.options.profile.after_error;
   auto launch = std::make_shared<Launch>(std::move(run), found);  // shared with the guests' pool
   runs_.emplace(launch->run.context, launch->stop);
@@ -120,9 +143,10 @@ void Sandbox::forget_run(const Launch& launch) {
   for (auto run = first; run != last; ++run) {
     if (run->second == launch.stop) {
       runs_.erase(run);
-      return;
+      break;
     }
   }
+  if (runs_.empty()) no_runs_.notify_all();
 }
 
 Result<void> Sandbox::interrupt(std::string_view context) {
@@ -235,11 +259,15 @@ Result<Finished> Sandbox::end(Execution& execution, Result<protocol::ExecuteResp
     }
     return std::move(answer).error();
   }
+  SW_CHECK_OK(check(*answer));
   SW_CHECK_OK(take_over(execution, *answer));
   Finished finished{.outcome = std::move(answer->outcome),
                     .language = execution.context.language,
                     .engine = execution.context.engine};
-  finished.outcome.context->executions = contexts_.at(id).executions;
+  const ContextRecord& context = contexts_.at(id);
+  finished.outcome.cwd = context.cwd;
+  finished.outcome.context->id = id;
+  finished.outcome.context->executions = context.executions;
   if (expires_) finished.expires_at_ms = expires_->time_since_epoch().count();
   return finished;
 }
@@ -252,15 +280,14 @@ Result<void> Sandbox::take_over(const Execution& execution,
     if (!applied.ok()) {
       const std::string message = applied.error().message;
       forget();  // some of it may be in the tree
-      return Error{ErrorCode::kBadReply,
-                   fmt::format("the Interpreter returned an invalid workspace: {}", message), 0};
+      return bad_answer("an invalid workspace: " + message);
     }
   }
   ContextRecord after = execution.context;
   ++after.executions;
   after.interpreter_executions = response.outcome.context->executions;
   after.last_used_ms = now_ms();
-  after.cwd = response.outcome.cwd;
+  after.cwd = *Workspace::normalize(response.outcome.cwd);
   after.snapshot = response.snapshot;
   SW_CHECK_OK(store({.files = execution.files != nullptr, .context = &after, .used = true}));
   contexts_.insert_or_assign(after.id, std::move(after));

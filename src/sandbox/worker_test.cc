@@ -25,15 +25,19 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 struct WorkerTest : ::testing::Test {
-  std::shared_ptr<protocol::Worker> worker =
-      interpreter::define_interpreter_runtime(std::make_shared<interpreter::FakeEngine>()).value();
-  protocol::Bindings bindings{{"FAKE", worker}};
   std::unique_ptr<object::Clock> clock = object::make_system_clock();
+  executor::GuestPool guests{{.stack_bytes = std::size_t{1} << 20}};
+  SandboxParts parts{
+      .bindings =
+          {{"FAKE",
+            interpreter::make_runtime_worker(std::make_shared<interpreter::FakeEngine>()).value()}},
+      .clock = *clock,
+      .guests = guests};
   storage::MemoryDisk disk{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
   std::unique_ptr<storage::ObjectStorage> object =
       storage->open(object_name("demo").value(), Sandbox::schema()).value();
-  Sandbox sandbox{*object, bindings, *clock, {}};
+  Sandbox sandbox{*object, parts};
 
   json::value request(std::string method, std::string path, const json::value& body) {
     const auto response = sandbox.fetch({.method = std::move(method),

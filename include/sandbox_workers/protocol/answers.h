@@ -17,7 +17,7 @@ namespace sw::protocol {
 /// What must not be asked: kInvalidArgument.
 Error refusal(std::string message);
 Error context_not_found(std::string_view id);
-/// 1 to 128 bytes without NUL. Errors: kInvalidArgument.
+/// 1 to 128 bytes of UTF-8 without NUL. Errors: kInvalidArgument.
 Result<void> check_context_id(std::string_view id);
 
 /// "2026-01-31T12:34:56.789Z", of milliseconds since the epoch.
