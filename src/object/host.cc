@@ -72,7 +72,7 @@ class ObjectHost::Impl {
   Result<Lease> open(Lock& lock, const storage::ObjectName& name, const ObjectClass& object_class);
   Result<void> make(Entry& entry, const ObjectClass& object_class);
   Lease lease(const EntryPtr& entry);
-  void released(const EntryPtr& entry);
+  void released(EntryPtr entry);
   void forget(const EntryPtr& entry);
   void no_longer_idle(Entry& entry);
   std::vector<EntryPtr> take_surplus(Time now);
@@ -160,6 +160,7 @@ Result<ObjectHost::Impl::Lease> ObjectHost::Impl::open(Lock& lock, const storage
   changed_.notify_all();
   if (!made.ok()) {
     entries_.erase(name);
+    lock.unlock();  // what was made of it goes at once
     return std::move(made).error();
   }
   entry->birth = ++births_;
@@ -179,14 +180,16 @@ ObjectHost::Impl::Lease ObjectHost::Impl::lease(const EntryPtr& entry) {
   if (auto held = entry->lease.lock()) return {entry, std::move(held)};
   no_longer_idle(*entry);
   if (entry->leases++ == 0) ++in_use_;
-  std::shared_ptr<Object> fresh(entry->object.get(), [this, entry](Object*) { released(entry); });
+  // The entry holds on to what the deleter is kept in, so the deleter has to let go of the entry.
+  std::shared_ptr<Object> fresh(
+      entry->object.get(),
+      [this, held = EntryPtr(entry)](Object*) mutable { released(std::move(held)); });
   entry->lease = fresh;
   return {entry, std::move(fresh)};
 }
 
-void ObjectHost::Impl::released(const EntryPtr& entry) {
+void ObjectHost::Impl::released(EntryPtr entry) {
   std::vector<EntryPtr> dropped;
-  bool kept = false;
   {
     const std::lock_guard lock(mutex_);
     if (--entry->leases != 0) return;
@@ -197,20 +200,16 @@ void ObjectHost::Impl::released(const EntryPtr& entry) {
         entries_.erase(found);
       } else {
         entry->idle = idle_.insert(idle_.end(), entry);
-        kept = true;
         dropped = take_surplus(Time::min());
         if (idle_.size() == 1) arm_idle_timer();
       }
     }
-    if (kept && --in_use_ == 0) changed_.notify_all();
   }
-  if (kept) return;
-  // It goes before a shutdown is told that it is not in use any more.
-  entry->object.reset();
-  entry->storage.reset();
+  // What goes is gone before a shutdown is told that nothing is in use any more.
+  entry.reset();
+  dropped.clear();
   const std::lock_guard lock(mutex_);
-  --in_use_;
-  changed_.notify_all();
+  if (--in_use_ == 0) changed_.notify_all();
 }
 
 /// Under the mutex: the next `get` makes another.

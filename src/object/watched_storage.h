@@ -5,13 +5,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include "storage/storage.h"
 
 namespace sw::object {
 
 /// An object's storage that passes everything on, and notes what the object's host has to know.
-/// Threads: as the storage it watches.
+/// Threads: any; they wait for each other, since the host reads the alarm while the object works.
 class WatchedStorage final : public storage::ObjectStorage {
  public:
   /// `on_alarm_set` is called after a commit that set the alarm.
@@ -26,10 +27,11 @@ class WatchedStorage final : public storage::ObjectStorage {
   Result<void> destroy() override;
 
   /// Another owner took the object over, or a commit failed: what is in memory may not be what is
-  /// stored. Stays true. Threads: any.
+  /// stored. Stays true.
   bool lost() const { return lost_; }
 
  private:
+  std::mutex mutex_;  // held while the storage works
   const std::unique_ptr<storage::ObjectStorage> inner_;
   const std::function<void(storage::Time)> on_alarm_set_;
   std::atomic<bool> lost_ = false;
