@@ -23,6 +23,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/wasi/clocks.h"
@@ -33,8 +34,7 @@ namespace sw::interpreter {
 class FakeSession final : public engine::SessionInstance {
  public:
   FakeSession(const engine::SessionOptions& options, std::atomic<int>& alive)
-      : cwd_(options.cwd),
-        alive_(alive),
+      : alive_(alive),
         memory_(kMemoryBytes),
         files_(wasi::standard_layout().build(), clocks_) {
     files_.mount(wasi::kWorkspaceMount, options.workspace->tree());
@@ -56,6 +56,7 @@ class FakeSession final : public engine::SessionInstance {
   }
 
   Result<Outcome> execute(const Run& request, RunEvents& output) override {
+    if (!std::exchange(begun_, true) && !request.cwd.empty()) cwd_ = request.cwd;
     const boost::json::value code = boost::json::parse(request.code);
     const boost::json::object& op = code.as_object();
     const auto text = [&](const char* name) {
@@ -121,7 +122,8 @@ class FakeSession final : public engine::SessionInstance {
     return value;
   }
 
-  std::string cwd_;
+  std::string cwd_ = "/workspace";
+  bool begun_ = false;
   std::atomic<int>& alive_;
   Bytes memory_;
   bool invalid_ = false;
@@ -145,18 +147,20 @@ class FakeEngine final : public engine::Engine {
   Result<Outcome> run(const Run& request, RunEvents& output) override {
     if (request.code == "fault") return engine::ExecutionLimitError("out of fuel");
     if (during_run) during_run(request);
-    (void)output.write(wasi::Stream::kStdout, as_bytes(request.code + "\n" + request.stdin_data));
+    (void)output.write(wasi::Stream::kStdout, as_bytes(request.code + "\n" + input_of(request)));
     Outcome outcome;
     outcome.value = Value{.text = request.env.empty() ? "" : request.env.front().second};
     return outcome;
   }
   Result<std::unique_ptr<engine::SessionInstance>> boot(
       const engine::SessionOptions& options) override {
+    if (during_boot) during_boot();
     if (fail_boot) return Error{ErrorCode::kUnavailable, "no more memory", 0};
     return std::unique_ptr<engine::SessionInstance>(std::make_unique<FakeSession>(options, alive));
   }
   Result<std::unique_ptr<engine::SessionInstance>> restore(
       const engine::SessionOptions& options, engine::SnapshotSource& source) override {
+    if (during_boot) during_boot();
     auto session = std::make_unique<FakeSession>(options, alive);
     SW_TRY(const BytesView extra, source.fill(session->memory(), {}));
     if (!extra.empty()) return Error{ErrorCode::kCorrupt, "there should be nothing else", 0};
@@ -164,11 +168,23 @@ class FakeEngine final : public engine::Engine {
   }
 
   bool sessions = true;
+  std::function<void()> during_boot = {};
   bool fail_boot = false;
   std::function<void(const Run&)> during_run = {};  ///< in a run outside of contexts
   std::atomic<int> alive = 0;                       ///< instances
 
  private:
+  static std::string input_of(const Run& request) {
+    std::string text;
+    Bytes buffer(100);
+    while (request.input) {
+      const auto count = request.input->read(buffer);
+      if (!count.ok() || *count == 0) break;
+      text += as_text(BytesView(buffer).first(*count));
+    }
+    return text;
+  }
+
   engine::EngineInfo info_;
 };
 

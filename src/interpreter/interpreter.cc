@@ -222,12 +222,14 @@ Result<void> Interpreter::ensure_session(Execution& run) {
   if (!engine_->has_sessions()) {
     return Error{ErrorCode::kBadReply, "This engine has no session support", 0};
   }
-  const Lock lock(mutex_);  // what is stored is read
+  Lock lock(mutex_);
   if (!contexts_->has_memory(run.id())) {
+    lock.unlock();
     return boot(run, run.row.executions == 0 ? protocol::kNewContextNote
                                              : "no run of the context is saved, so it begins anew");
   }
   SW_TRY(const snapshot::VersionInfo version, contexts_->newest(run.id()));
+  lock.unlock();
   if (version.build != engine_->info().build) {
     return boot(run, fmt::format("the saved memory belongs to another build ({}); it stays until a "
                                  "run of this build is saved",
@@ -239,7 +241,9 @@ Result<void> Interpreter::ensure_session(Execution& run) {
 Result<void> Interpreter::boot(Execution& run, std::string_view note) {
   auto session = engine_->boot({.workspace = run.mirror});
   if (!session.ok()) return engine_failed(session.error());
-  SW_TRY(*run.resident->live, contexts_->snapshots().begin(run.id(), engine_->info().build));
+  const Lock lock(mutex_);
+  SW_TRY(snapshot::Live live, contexts_->snapshots().begin(run.id(), engine_->info().build));
+  run.resident->live = std::move(live);
   run.resident->session = *std::move(session);
   run.told().state = ContextState::kFresh;
   add(run.told().note, note);
@@ -247,7 +251,7 @@ Result<void> Interpreter::boot(Execution& run, std::string_view note) {
 }
 
 Result<void> Interpreter::restore(Execution& run, const snapshot::VersionInfo& version) {
-  StoredMemory stored(contexts_->snapshots(), run.id(), version);
+  StoredMemory stored(contexts_->snapshots(), mutex_, run.id(), version);
   auto session = engine_->restore({.workspace = run.mirror}, stored);
   if (!session.ok()) {
     return engine_failed(std::move(session).error().while_doing(fmt::format(

@@ -4,13 +4,16 @@
 // The rules, with an engine without Wasm: what is kept, saved, put back and told after each kind of
 // run.
 
-#include "interpreter/server.h"
+#include "interpreter/interpreter.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/json.hpp>
+#include <future>
+#include <thread>
 
 #include "interpreter/fake_engine.h"
 #include "protocol/interpreter_routes.h"
@@ -20,8 +23,6 @@
 namespace sw::interpreter {
 namespace {
 
-using AfterError;
-using ContextState;
 using protocol::ExecuteResponse;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -44,25 +45,25 @@ std::string write_a_then(const std::string& op) {
   return R"({"op":"write","path":"/workspace/a","content":"new","then":")" + op + "\"}";
 }
 
-class ServerTest : public ::testing::Test {
+class InterpreterTest : public ::testing::Test {
  protected:
-  ServerTest() {
+  InterpreterTest() {
     restart();
     EXPECT_EQ(create("c").status, 201);
   }
 
   /// As another process would find it.
   void restart(const std::string& build = "build-1") {
-    server_.reset();
+    interpreter_.reset();
     engine_ = std::make_shared<FakeEngine>(build);
     object_ = storage_->open({.class_name = "interpreter_fake", .id = "key"}, {}).value();
-    server_ = InterpreterServer::open(engine_, *object_, pool_, clock_, options_).value();
+    interpreter_ = Interpreter::open(engine_, *object_, *pool_, clock_, options_).value();
   }
 
   protocol::Response request(std::string method, std::string path, std::string body = {}) {
     return protocol::serve_interpreter(
-        *server_, {.method = std::move(method), .path = std::move(path), .body = std::move(body)},
-        server_->now_ms());
+        *interpreter_, {.method = std::move(method), .path = std::move(path), .body = std::move(body)},
+        clock_.now().time_since_epoch().count());
   }
   protocol::Response create(const std::string& id) {
     return request("POST", "/contexts", R"({"id":")" + id + "\"}");
@@ -79,8 +80,8 @@ class ServerTest : public ::testing::Test {
   std::vector<std::vector<std::string>> asked_;
 
   Result<ExecuteResponse> ask(const std::string& code, protocol::ExecuteArgs args = {}) {
-    if (args.context_id.empty()) args.context_id = "c";
-    args.code = code;
+    if (args.run.context.empty()) args.run.context = "c";
+    args.run.code = code;
     if (args.workspace.dirs.empty() && !args.workspace.disabled)
       args.workspace = sandbox_.manifest();
     const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
@@ -92,16 +93,16 @@ class ServerTest : public ::testing::Test {
       return files;
     };
     RunOutput printed;
-    return server_->execute(args, get_files, printed);
+    return interpreter_->execute(args, get_files, printed);
   }
   ExecuteResponse run(const std::string& code, const std::string& id = "c") {
     protocol::ExecuteArgs args;
-    args.context_id = id;
+    args.run.context = id;
     return take(ask(code, args));
   }
   ExecuteResponse run(const std::string& code, AfterError after_error) {
     protocol::ExecuteArgs args;
-    args.after_error = after_error;
+    args.run.on_error = after_error;
     return take(ask(code, args));
   }
   std::string file_a() {
@@ -134,16 +135,16 @@ class ServerTest : public ::testing::Test {
   storage::MemoryDisk disk_{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage_ = storage::open_memory_storage(disk_);
   object::ManualClock clock_{object::Time(std::chrono::milliseconds(1'700'000'000'000))};
-  std::shared_ptr<ResidencyPool> pool_ = std::make_shared<ResidencyPool>();
+  std::unique_ptr<ResidencyPool> pool_ = std::make_unique<ResidencyPool>();
   std::shared_ptr<FakeEngine> engine_;
   std::unique_ptr<storage::ObjectStorage> object_;
-  ServerOptions options_;
-  std::unique_ptr<InterpreterServer> server_;
+  InterpreterOptions options_;
+  std::unique_ptr<Interpreter> interpreter_;
 };
 
 // --- contexts
 
-TEST_F(ServerTest, AContextIsMadeOnceAndOnlyEightOfThem) {
+TEST_F(InterpreterTest, AContextIsMadeOnceAndOnlyEightOfThem) {
   const auto made = request("POST", "/contexts", R"({"id":"d"})");
   EXPECT_EQ(made.status, 201);
   EXPECT_EQ(json(made).at("id"), "d");
@@ -156,7 +157,7 @@ TEST_F(ServerTest, AContextIsMadeOnceAndOnlyEightOfThem) {
               HasSubstr("Cannot create more than 8"));  // before it looks for duplicates
 }
 
-TEST_F(ServerTest, WhatACreationMustNotSay) {
+TEST_F(InterpreterTest, WhatACreationMustNotSay) {
   const auto refused = [&](const std::string& body) {
     return message(request("POST", "/contexts", body));
   };
@@ -174,10 +175,10 @@ TEST_F(ServerTest, WhatACreationMustNotSay) {
             "/workspace/y");
   protocol::Request large{
       .method = "POST", .path = "/contexts", .headers = {{"Content-Length", "98305"}}};
-  EXPECT_EQ(protocol::serve_interpreter(*server_, large, 0).status, 413);
+  EXPECT_EQ(protocol::serve_interpreter(*interpreter_, large, 0).status, 413);
 }
 
-TEST_F(ServerTest, ADeletedContextIsGoneWithItsMemory) {
+TEST_F(InterpreterTest, ADeletedContextIsGoneWithItsMemory) {
   EXPECT_EQ(value(run(kInc)), "1");
   EXPECT_EQ(request("DELETE", "/contexts/c").status, 200);
   const auto again = request("DELETE", "/contexts/c");
@@ -190,13 +191,13 @@ TEST_F(ServerTest, ADeletedContextIsGoneWithItsMemory) {
   EXPECT_EQ(value(run(kInc)), "1");
 }
 
-TEST_F(ServerTest, IdsInPathsAreDecoded) {
+TEST_F(InterpreterTest, IdsInPathsAreDecoded) {
   EXPECT_EQ(create("a b/c").status, 201);
   EXPECT_EQ(request("DELETE", "/contexts/a%20b%2Fc").status, 200);
   EXPECT_EQ(request("DELETE", "/contexts/%zz").status, 404);
 }
 
-TEST_F(ServerTest, DeletingTheInterpreterWipesEverythingAndMakesNothing) {
+TEST_F(InterpreterTest, DeletingTheInterpreterWipesEverythingAndMakesNothing) {
   run(kInc);
   const auto wiped = request("DELETE", "/");
   EXPECT_EQ(wiped.status, 200);
@@ -208,7 +209,7 @@ TEST_F(ServerTest, DeletingTheInterpreterWipesEverythingAndMakesNothing) {
       << "a trace is left";
 }
 
-TEST_F(ServerTest, UnknownPathsAndMethodsAreToldInJson) {
+TEST_F(InterpreterTest, UnknownPathsAndMethodsAreToldInJson) {
   EXPECT_EQ(message(request("GET", "/nothing")), "Not found");
   EXPECT_EQ(request("GET", "/contexts/c/nothing").status, 404);
   EXPECT_EQ(request("GET", "/contexts//x").status, 404);
@@ -221,16 +222,16 @@ TEST_F(ServerTest, UnknownPathsAndMethodsAreToldInJson) {
 
 // --- runs
 
-TEST_F(ServerTest, TheAnswerHasCountersFolderSnapshotAndFiles) {
+TEST_F(InterpreterTest, TheAnswerHasCountersFolderSnapshotAndFiles) {
   const auto first = run(kInc);
-  EXPECT_EQ(first.state, ContextState::kFresh);
-  EXPECT_EQ(first.note, "the context is new");
+  EXPECT_EQ(first.outcome.context->state, ContextState::kFresh);
+  EXPECT_EQ(first.outcome.context->note, "the context is new");
   const auto second = run(kWriteA);
-  EXPECT_EQ(second.state, ContextState::kLive);
-  EXPECT_THAT(second.note, IsEmpty());
-  EXPECT_EQ(second.executions, 2u);
-  EXPECT_EQ(second.cwd, "/workspace");
-  EXPECT_TRUE(second.snapshot_ms);
+  EXPECT_EQ(second.outcome.context->state, ContextState::kLive);
+  EXPECT_THAT(second.outcome.context->note, IsEmpty());
+  EXPECT_EQ(second.outcome.context->executions, 2u);
+  EXPECT_EQ(second.outcome.cwd, "/workspace");
+  EXPECT_TRUE(second.outcome.context->snapshot_ms);
   ASSERT_TRUE(second.snapshot);
   EXPECT_EQ(second.snapshot->build, "build-1");
   EXPECT_FALSE(second.snapshot->stale);
@@ -241,22 +242,22 @@ TEST_F(ServerTest, TheAnswerHasCountersFolderSnapshotAndFiles) {
   EXPECT_EQ(second.workspace.files[0].path, "/workspace/a");
 }
 
-TEST_F(ServerTest, AnotherProcessGoesOn) {
+TEST_F(InterpreterTest, AnotherProcessGoesOn) {
   EXPECT_EQ(value(run(kInc)), "1");
   restart();
   const auto restored = run(kInc);
   EXPECT_EQ(value(restored), "2");
-  EXPECT_EQ(restored.state, ContextState::kRestored);
-  EXPECT_THAT(restored.note, IsEmpty());
+  EXPECT_EQ(restored.outcome.context->state, ContextState::kRestored);
+  EXPECT_THAT(restored.outcome.context->note, IsEmpty());
 }
 
-TEST_F(ServerTest, AnotherBuildBeginsFreshAndKeepsTheOldMemoryUntilItHasItsOwn) {
+TEST_F(InterpreterTest, AnotherBuildBeginsFreshAndKeepsTheOldMemoryUntilItHasItsOwn) {
   EXPECT_EQ(value(run(kInc)), "1");
   restart("build-2");
   const auto ended = run(kInvalidate);
   EXPECT_EQ(value(ended), "1");
-  EXPECT_EQ(ended.state, ContextState::kFresh);
-  EXPECT_THAT(ended.note, HasSubstr("another build (build-1)"));
+  EXPECT_EQ(ended.outcome.context->state, ContextState::kFresh);
+  EXPECT_THAT(ended.outcome.context->note, HasSubstr("another build (build-1)"));
   EXPECT_EQ(ended.snapshot->build, "build-1");
   EXPECT_TRUE(ended.snapshot->stale);
 
@@ -268,7 +269,7 @@ TEST_F(ServerTest, AnotherBuildBeginsFreshAndKeepsTheOldMemoryUntilItHasItsOwn) 
   const auto replaced = run(kInc);
   EXPECT_EQ(replaced.snapshot->build, "build-2");
   EXPECT_FALSE(replaced.snapshot->stale);
-  EXPECT_EQ(replaced.executions, 5u);
+  EXPECT_EQ(replaced.outcome.context->executions, 5u);
 }
 
 // --- what is kept, by how the run ended and what was asked for
@@ -286,14 +287,14 @@ void PrintTo(const Fate& fate, std::ostream* out) {
   *out << fate.op << static_cast<int>(fate.after_error);
 }
 
-class FateTest : public ServerTest, public ::testing::WithParamInterface<Fate> {};
+class FateTest : public InterpreterTest, public ::testing::WithParamInterface<Fate> {};
 
 TEST_P(FateTest, FilesAndMemoryMoveTogether) {
   const Fate& fate = GetParam();
   run(R"({"op":"write","path":"/workspace/a","content":"old","then":"inc"})");
   const auto ended = run(write_a_then(fate.op), fate.after_error);
-  EXPECT_EQ(ended.executions, 2u) << "a run is counted however it ended";
-  EXPECT_EQ(ended.snapshot_ms.has_value(), fate.saved);
+  EXPECT_EQ(ended.outcome.context->executions, 2u) << "a run is counted however it ended";
+  EXPECT_EQ(ended.outcome.context->snapshot_ms.has_value(), fate.saved);
   EXPECT_EQ(ended.snapshot->stale, fate.stale);
   EXPECT_EQ(file_a(), fate.file);
   EXPECT_EQ(value(run(kRead)), fate.counter);
@@ -304,14 +305,14 @@ TEST_P(FateTest, ARunWhoseAnswerWasLostIsTakenBack) {
   run_known(R"({"op":"write","path":"/workspace/a","content":"old","then":"inc"})", 0);
   protocol::ExecuteArgs args;
   args.executions_known = 1;
-  args.after_error = fate.after_error;
+  args.run.on_error = fate.after_error;
   (void)ask(write_a_then(fate.op), args);  // the Sandbox never hears of it
   restart();
   const auto next = run_known(kRead, 1);
   EXPECT_EQ(value(next), "1");
-  EXPECT_EQ(next.executions, 2u);
-  EXPECT_THAT(next.note, HasSubstr("run 2 was taken back"));
-  EXPECT_THAT(next.note, ::testing::Not(HasSubstr("stale")));
+  EXPECT_EQ(next.outcome.context->executions, 2u);
+  EXPECT_THAT(next.outcome.context->note, HasSubstr("run 2 was taken back"));
+  EXPECT_THAT(next.outcome.context->note, ::testing::Not(HasSubstr("stale")));
   EXPECT_EQ(file_a(), "old");
 }
 
@@ -342,7 +343,7 @@ INSTANTIATE_TEST_SUITE_P(AllEndings, FateTest,
                                   std::to_string(static_cast<int>(fate.param.after_error));
                          });
 
-TEST_F(ServerTest, AnErrorKeepsWhatAnotherProcessFinds) {
+TEST_F(InterpreterTest, AnErrorKeepsWhatAnotherProcessFinds) {
   run(kWriteA);
   const auto failed = run(kWriteAFail);
   EXPECT_EQ(failed.workspace.files.size(), 1u);
@@ -352,58 +353,58 @@ TEST_F(ServerTest, AnErrorKeepsWhatAnotherProcessFinds) {
   EXPECT_EQ(file_a(), "bad");
 }
 
-TEST_F(ServerTest, ARolledBackRunIsToldAndGoesOnFromTheOneBeforeIt) {
+TEST_F(InterpreterTest, ARolledBackRunIsToldAndGoesOnFromTheOneBeforeIt) {
   ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
   run(R"({"op":"chdir","cwd":"/workspace/d","then":"inc"})");
   const auto failed =
       run(R"({"op":"chdir","cwd":"/workspace/e","then":"error"})", AfterError::kRollback);
-  EXPECT_THAT(failed.note, HasSubstr("rolled back: memory and files are as before this run"));
-  EXPECT_EQ(failed.cwd, "/workspace/d");
+  EXPECT_THAT(failed.outcome.context->note, HasSubstr("rolled back: memory and files are as before this run"));
+  EXPECT_EQ(failed.outcome.cwd, "/workspace/d");
   EXPECT_EQ(engine_->alive, 0);
   const auto next = run(kInc);
-  EXPECT_EQ(next.state, ContextState::kRestored);
-  EXPECT_THAT(next.note, IsEmpty());
+  EXPECT_EQ(next.outcome.context->state, ContextState::kRestored);
+  EXPECT_THAT(next.outcome.context->note, IsEmpty());
   EXPECT_EQ(value(next), "2");
-  EXPECT_EQ(next.executions, 3u);
+  EXPECT_EQ(next.outcome.context->executions, 3u);
   EXPECT_EQ(request("POST", "/contexts/c/undo", R"({"runs":1})").status, 200);
   EXPECT_EQ(value(run(kRead)), "1") << "undo counts the runs that were saved";
 }
 
-TEST_F(ServerTest, AFirstRunThatIsRolledBackLeavesAFreshContext) {
+TEST_F(InterpreterTest, AFirstRunThatIsRolledBackLeavesAFreshContext) {
   const auto failed = run(write_a_then("error"), AfterError::kRollback);
-  EXPECT_THAT(failed.note, HasSubstr("the next one begins anew"));
-  EXPECT_EQ(failed.executions, 1u);
+  EXPECT_THAT(failed.outcome.context->note, HasSubstr("the next one begins anew"));
+  EXPECT_EQ(failed.outcome.context->executions, 1u);
   EXPECT_FALSE(failed.snapshot);
   EXPECT_EQ(file_a(), "none");
   const auto next = run(kInc);
-  EXPECT_EQ(next.state, ContextState::kFresh);
-  EXPECT_THAT(next.note, HasSubstr("no run of the context is saved"));
+  EXPECT_EQ(next.outcome.context->state, ContextState::kFresh);
+  EXPECT_THAT(next.outcome.context->note, HasSubstr("no run of the context is saved"));
   EXPECT_EQ(value(next), "1");
 }
 
-TEST_F(ServerTest, RollingBackAfterARunThatCouldNotBeSavedSaysSo) {
+TEST_F(InterpreterTest, RollingBackAfterARunThatCouldNotBeSavedSaysSo) {
   run(kInc);
   run(kHold);
   const auto failed = run(kError, AfterError::kRollback);
-  EXPECT_THAT(failed.note, HasSubstr("the memory is that of run 1"));
+  EXPECT_THAT(failed.outcome.context->note, HasSubstr("the memory is that of run 1"));
   EXPECT_TRUE(failed.snapshot->stale);
   const auto next = run(kRead);
-  EXPECT_THAT(next.note, HasSubstr("stale: the memory is that of run 1"));
+  EXPECT_THAT(next.outcome.context->note, HasSubstr("stale: the memory is that of run 1"));
   EXPECT_EQ(value(next), "1");
 }
 
-TEST_F(ServerTest, TheNextRunAfterALostOneIsToldWhoseMemoryItHas) {
+TEST_F(InterpreterTest, TheNextRunAfterALostOneIsToldWhoseMemoryItHas) {
   run(kInc);
   const auto ended = run(R"({"op":"chdir","cwd":"/workspace/e","then":"invalidate"})");
-  EXPECT_THAT(ended.note,
+  EXPECT_THAT(ended.outcome.context->note,
               HasSubstr("the memory of this run was not saved, and its files were put back"));
-  EXPECT_EQ(ended.cwd, "/workspace");
+  EXPECT_EQ(ended.outcome.cwd, "/workspace");
   const auto restored = run(kRead);
-  EXPECT_THAT(restored.note, HasSubstr("stale: the memory is that of run 1"));
+  EXPECT_THAT(restored.outcome.context->note, HasSubstr("stale: the memory is that of run 1"));
   EXPECT_FALSE(restored.snapshot->stale) << "the memory is that of this run now";
 }
 
-TEST_F(ServerTest, ACellIsCalledByTheCountOfItsContext) {
+TEST_F(InterpreterTest, ACellIsCalledByTheCountOfItsContext) {
   const auto name = [](const ExecuteResponse& response) {
     return response.outcome.error->traceback.at(0);
   };
@@ -416,72 +417,72 @@ TEST_F(ServerTest, ACellIsCalledByTheCountOfItsContext) {
   EXPECT_EQ(name(run(kError)), "<cell 6>") << "the instance is fresh";
 }
 
-TEST_F(ServerTest, AProgramIsCalledByItsName) {
+TEST_F(InterpreterTest, AProgramIsCalledByItsName) {
   protocol::ExecuteArgs args;
-  args.file_name = "prog.py";
+  args.run.file_name = "prog.py";
   EXPECT_EQ(take(ask(kError, args)).outcome.error->traceback.at(0), "prog.py");
-  args.file_name = std::string("a\0b", 3);
+  args.run.file_name = std::string("a\0b", 3);
   EXPECT_THAT(refusal(ask(kError, args)).message, HasSubstr("NUL"));
 }
 
-TEST_F(ServerTest, AnInvalidInstanceIsDroppedAndItsContextRestored) {
+TEST_F(InterpreterTest, AnInvalidInstanceIsDroppedAndItsContextRestored) {
   run(kInc);
   const auto ended = run(kInvalidate);
-  EXPECT_FALSE(ended.snapshot_ms);
+  EXPECT_FALSE(ended.outcome.context->snapshot_ms);
   EXPECT_TRUE(ended.snapshot->stale);
   EXPECT_EQ(engine_->alive, 0);
   const auto restored = run(kInc);
   EXPECT_EQ(value(restored), "2");
-  EXPECT_EQ(restored.state, ContextState::kRestored);
-  EXPECT_THAT(restored.note, HasSubstr("stale"));
+  EXPECT_EQ(restored.outcome.context->state, ContextState::kRestored);
+  EXPECT_THAT(restored.outcome.context->note, HasSubstr("stale"));
 }
 
-TEST_F(ServerTest, AnInvalidInstanceWithoutAnythingSavedBeginsFresh) {
+TEST_F(InterpreterTest, AnInvalidInstanceWithoutAnythingSavedBeginsFresh) {
   run(kInvalidate);
   const auto fresh = run(kInc);
   EXPECT_EQ(value(fresh), "1");
-  EXPECT_EQ(fresh.state, ContextState::kFresh);
-  EXPECT_THAT(fresh.note, HasSubstr("no run of the context is saved"));
+  EXPECT_EQ(fresh.outcome.context->state, ContextState::kFresh);
+  EXPECT_THAT(fresh.outcome.context->note, HasSubstr("no run of the context is saved"));
 }
 
-TEST_F(ServerTest, AFaultOfTheEngineIsAnOutcomeAndCostsTheInstance) {
+TEST_F(InterpreterTest, AFaultOfTheEngineIsAnOutcomeAndCostsTheInstance) {
   run(kInc);
   const auto fault = run(kFault);
   EXPECT_EQ(fault.outcome.error->name, kEngineError);
-  EXPECT_EQ(fault.executions, 2u);
-  EXPECT_EQ(fault.cwd, "/workspace");
-  EXPECT_FALSE(fault.snapshot_ms);
+  EXPECT_EQ(fault.outcome.context->executions, 2u);
+  EXPECT_EQ(fault.outcome.cwd, "/workspace");
+  EXPECT_FALSE(fault.outcome.context->snapshot_ms);
   EXPECT_EQ(engine_->alive, 0);
   EXPECT_EQ(value(run(kInc)), "2");
 }
 
-TEST_F(ServerTest, WhatCannotBeSavedIsStaleUntilItCan) {
+TEST_F(InterpreterTest, WhatCannotBeSavedIsStaleUntilItCan) {
   run(kInc);
   const auto held = run(kHold);
-  EXPECT_FALSE(held.snapshot_ms);
+  EXPECT_FALSE(held.outcome.context->snapshot_ms);
   EXPECT_TRUE(held.snapshot->stale);
   run(kError);
   EXPECT_EQ(value(run(kWriteA)), "2");
   EXPECT_EQ(sandbox_.read("a", FileEncoding::kUtf8)->content, "new")
       << "files are kept all the same";
   const auto let_go = run(kLetGo);
-  EXPECT_TRUE(let_go.snapshot_ms);
+  EXPECT_TRUE(let_go.outcome.context->snapshot_ms);
   EXPECT_FALSE(let_go.snapshot->stale);
   restart();
   EXPECT_EQ(value(run(kRead)), "2");
 }
 
-TEST_F(ServerTest, AContextThatWasNeverSavedHasNoSnapshot) {
+TEST_F(InterpreterTest, AContextThatWasNeverSavedHasNoSnapshot) {
   const auto held = run(kHold);
   EXPECT_FALSE(held.snapshot);
   EXPECT_EQ(json(request("GET", "/contexts/c")).at("snapshot"), nullptr);
 }
 
-TEST_F(ServerTest, OnlyAFolderOfTheWorkspaceIsTold) {
+TEST_F(InterpreterTest, OnlyAFolderOfTheWorkspaceIsTold) {
   ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
   ASSERT_TRUE(sandbox_.write("f", "", FileEncoding::kUtf8, 1).ok());
   const auto told = [&](const char* cwd) {
-    return run(fmt::format(R"({{"op":"chdir","cwd":"{}"}})", cwd)).cwd;
+    return run(fmt::format(R"({{"op":"chdir","cwd":"{}"}})", cwd)).outcome.cwd;
   };
   EXPECT_EQ(told("/workspace/d"), "/workspace/d");
   EXPECT_EQ(told("/workspace/gone"), "/workspace");
@@ -490,24 +491,24 @@ TEST_F(ServerTest, OnlyAFolderOfTheWorkspaceIsTold) {
   EXPECT_EQ(told("/workspace/d/../../etc"), "/workspace");
 }
 
-TEST_F(ServerTest, TheFolderIsKeptAndAFreshInstanceBeginsThere) {
+TEST_F(InterpreterTest, TheFolderIsKeptAndAFreshInstanceBeginsThere) {
   ASSERT_TRUE(sandbox_.make_directory("d", Depth::kOne, 1).ok());
-  EXPECT_EQ(run(R"({"op":"chdir","cwd":"/workspace/d"})").cwd, "/workspace/d");
-  EXPECT_EQ(run(kError).cwd, "/workspace/d");
+  EXPECT_EQ(run(R"({"op":"chdir","cwd":"/workspace/d"})").outcome.cwd, "/workspace/d");
+  EXPECT_EQ(run(kError).outcome.cwd, "/workspace/d");
   restart("build-2");
-  EXPECT_EQ(run(kRead).cwd, "/workspace/d");
+  EXPECT_EQ(run(kRead).outcome.cwd, "/workspace/d");
 }
 
-TEST_F(ServerTest, AFailedBootIsNoRun) {
+TEST_F(InterpreterTest, AFailedBootIsNoRun) {
   engine_->fail_boot = true;
   const auto failed = refusal(ask(kInc));
   EXPECT_EQ(status(failed), 502);
   EXPECT_THAT(failed.message, HasSubstr("Engine execution failed"));
   engine_->fail_boot = false;
-  EXPECT_EQ(run(kInc).executions, 1u);
+  EXPECT_EQ(run(kInc).outcome.context->executions, 1u);
 }
 
-TEST_F(ServerTest, ARunThatCannotBeStoredIsNotAnsweredAndNotKept) {
+TEST_F(InterpreterTest, ARunThatCannotBeStoredIsNotAnsweredAndNotKept) {
   run(kInc);
   disk_.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
   const auto failed = refusal(ask(kInc));
@@ -516,26 +517,26 @@ TEST_F(ServerTest, ARunThatCannotBeStoredIsNotAnsweredAndNotKept) {
   disk_.fail_commits(std::nullopt);
   const auto next = run(kInc);
   EXPECT_EQ(value(next), "2");
-  EXPECT_EQ(next.executions, 2u);
+  EXPECT_EQ(next.outcome.context->executions, 2u);
 }
 
-TEST_F(ServerTest, RequestsThatCannotBeAreRefusedInOrder) {
+TEST_F(InterpreterTest, RequestsThatCannotBeAreRefusedInOrder) {
   protocol::ExecuteArgs args;
-  args.context_id = "absent";
-  args.env = {{"A", std::string("x\0y", 3)}};
+  args.run.context = "absent";
+  args.run.env = {{"A", std::string("x\0y", 3)}};
   EXPECT_EQ(refusal(ask(" \n", args)).message, "Non-empty code is required");
   const auto large = refusal(ask(std::string(65'537, 'x'), args));
   EXPECT_EQ(status(large), 413);
   EXPECT_EQ(large.message, "Code exceeds 64 KiB");
   EXPECT_THAT(refusal(ask(kInc, args)).message, HasSubstr("NUL"));
-  args.env.clear();
+  args.run.env.clear();
   EXPECT_EQ(refusal(ask(kInc, args)).code, ErrorCode::kContextNotFound);
   EXPECT_EQ(asked_.size(), 0u);
 }
 
 // --- files
 
-TEST_F(ServerTest, OnlyMissingFilesAreAskedForAndAtMostOnce) {
+TEST_F(InterpreterTest, OnlyMissingFilesAreAskedForAndAtMostOnce) {
   ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
   ASSERT_TRUE(sandbox_.write("b", "2", FileEncoding::kUtf8, 1).ok());
   run(kInc);
@@ -547,18 +548,18 @@ TEST_F(ServerTest, OnlyMissingFilesAreAskedForAndAtMostOnce) {
   EXPECT_THAT(asked_.back(), ElementsAre("/workspace/c"));
 }
 
-TEST_F(ServerTest, WrongAnswersOfTheSandboxAreRefused) {
+TEST_F(InterpreterTest, WrongAnswersOfTheSandboxAreRefused) {
   ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
   protocol::ExecuteArgs args;
-  args.context_id = "c";
-  args.code = kInc;
+  args.run.context = "c";
+  args.run.code = kInc;
   args.workspace = sandbox_.manifest();
   RunOutput printed;
-  const auto nothing = refusal(server_->execute(
+  const auto nothing = refusal(interpreter_->execute(
       args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed));
   EXPECT_EQ(status(nothing), 500);
   EXPECT_EQ(nothing.message, "Sandbox did not provide 1 workspace file(s)");
-  const auto other = refusal(server_->execute(
+  const auto other = refusal(interpreter_->execute(
       args,
       [&](const auto&) {
         return std::vector<WorkspaceFile>{
@@ -567,14 +568,14 @@ TEST_F(ServerTest, WrongAnswersOfTheSandboxAreRefused) {
       printed));
   EXPECT_EQ(status(other), 500);
   EXPECT_EQ(other.message, "Sandbox returned an invalid workspace file entry");
-  const auto thrown = refusal(server_->execute(
+  const auto thrown = refusal(interpreter_->execute(
       args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); },
       printed));
   EXPECT_EQ(thrown.message, "Sandbox failed to provide files: gone");
-  EXPECT_EQ(run(kInc).executions, 1u);
+  EXPECT_EQ(run(kInc).outcome.context->executions, 1u);
 }
 
-TEST_F(ServerTest, ADisabledWorkspaceIsDisabledBeforeTheInstanceIsThere) {
+TEST_F(InterpreterTest, ADisabledWorkspaceIsDisabledBeforeTheInstanceIsThere) {
   ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
   run(kInc);
   protocol::ExecuteArgs args;
@@ -590,55 +591,221 @@ TEST_F(ServerTest, ADisabledWorkspaceIsDisabledBeforeTheInstanceIsThere) {
 
 // --- answers that were lost
 
-TEST_F(ServerTest, ARunWhoseAnswerWasLostIsTakenBack) {
+TEST_F(InterpreterTest, ARunWhoseAnswerWasLostIsTakenBack) {
   run_known(kInc, 0);
   run_known(kInc, 1);
   run_known(kInc, 2);  // the Sandbox never hears of it
   restart();
   const auto next = run_known(kRead, 2);
   EXPECT_EQ(value(next), "2");
-  EXPECT_EQ(next.executions, 3u);
-  EXPECT_EQ(next.state, ContextState::kRestored);
-  EXPECT_THAT(next.note, HasSubstr("run 3 was taken back"));
-  EXPECT_THAT(run_known(kInc, 3).note, IsEmpty());
+  EXPECT_EQ(next.outcome.context->executions, 3u);
+  EXPECT_EQ(next.outcome.context->state, ContextState::kRestored);
+  EXPECT_THAT(next.outcome.context->note, HasSubstr("run 3 was taken back"));
+  EXPECT_THAT(run_known(kInc, 3).outcome.context->note, IsEmpty());
 }
 
-TEST_F(ServerTest, AFirstRunWhoseAnswerWasLostLeavesNothing) {
+TEST_F(InterpreterTest, AFirstRunWhoseAnswerWasLostLeavesNothing) {
   run_known(kInc, 0);
   const auto again = run_known(kInc, 0);
   EXPECT_EQ(value(again), "1");
-  EXPECT_EQ(again.state, ContextState::kFresh);
-  EXPECT_EQ(again.executions, 1u);
-  EXPECT_THAT(again.note, HasSubstr("run 1 was taken back"));
+  EXPECT_EQ(again.outcome.context->state, ContextState::kFresh);
+  EXPECT_EQ(again.outcome.context->executions, 1u);
+  EXPECT_THAT(again.outcome.context->note, HasSubstr("run 1 was taken back"));
 }
 
-TEST_F(ServerTest, ALostRunThatWasNotSavedIsTakenBackToo) {
+TEST_F(InterpreterTest, ALostRunThatWasNotSavedIsTakenBackToo) {
   run_known(kInc, 0);
   run_known(kInvalidate, 1);
   const auto next = run_known(kRead, 1);
   EXPECT_EQ(value(next), "1");
-  EXPECT_EQ(next.executions, 2u);
-  EXPECT_THAT(next.note, HasSubstr("taken back"));
-  EXPECT_THAT(next.note, ::testing::Not(HasSubstr("stale")));
+  EXPECT_EQ(next.outcome.context->executions, 2u);
+  EXPECT_THAT(next.outcome.context->note, HasSubstr("taken back"));
+  EXPECT_THAT(next.outcome.context->note, ::testing::Not(HasSubstr("stale")));
 }
 
-TEST_F(ServerTest, WhatCannotBeTakenBackIsSaidToBeStaleOnce) {
+TEST_F(InterpreterTest, WhatCannotBeTakenBackIsSaidToBeStaleOnce) {
   for (std::uint64_t i = 0; i < 3; ++i) run_known(kInc, i);
   const auto two_ahead = run_known(kRead, 1);
   EXPECT_EQ(value(two_ahead), "3");
   EXPECT_THAT(
-      two_ahead.note,
+      two_ahead.outcome.context->note,
       HasSubstr("stale: the sandbox knows of 1 runs of this context and its interpreter of 3"));
-  EXPECT_EQ(two_ahead.executions, 2u);
-  EXPECT_THAT(run_known(kRead, 2).note, IsEmpty());
+  EXPECT_EQ(two_ahead.outcome.context->executions, 2u);
+  EXPECT_THAT(run_known(kRead, 2).outcome.context->note, IsEmpty());
   const auto behind = run_known(kRead, 7);
-  EXPECT_THAT(behind.note, HasSubstr("stale"));
-  EXPECT_EQ(behind.executions, 8u);
+  EXPECT_THAT(behind.outcome.context->note, HasSubstr("stale"));
+  EXPECT_EQ(behind.outcome.context->executions, 8u);
+}
+
+// --- several at once
+
+/// A run that waits in a context until it is told to end.
+class BusyContext {
+ public:
+  BusyContext(Interpreter& interpreter, Workspace& sandbox, const std::string& id) {
+    protocol::ExecuteArgs args;
+    args.run.context = id;
+    args.run.code = R"({"op":"inc","then":"wait"})";
+    args.run.cancel = stop_.get_token();
+    args.workspace = sandbox.manifest();
+    const int waiting = FakeSession::waiting();
+    run_ = std::async(std::launch::async, [&interpreter, args = std::move(args)] {
+      RunOutput printed;
+      return interpreter.execute(
+          args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
+    });
+    while (FakeSession::waiting() == waiting) std::this_thread::yield();
+  }
+
+  Result<ExecuteResponse> end() {
+    ended_ = true;
+    stop_.request_stop();
+    return run_.get();
+  }
+  /// Does something that has to wait for the run.
+  template <class Operation>
+  auto after_it(Operation operation) {
+    std::promise<void> begun;
+    auto waits = std::async(std::launch::async, [&] {
+      begun.set_value();
+      auto result = operation();
+      EXPECT_TRUE(ended_) << "it did not wait";
+      return result;
+    });
+    begun.get_future().wait();
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    EXPECT_TRUE(end().ok());
+    return waits.get();
+  }
+
+ private:
+  std::stop_source stop_;
+  std::atomic<bool> ended_ = false;
+  std::future<Result<ExecuteResponse>> run_;
+};
+
+TEST_F(InterpreterTest, ContextsRunSideBySide) {
+  EXPECT_EQ(create("d").status, 201);
+  BusyContext busy(*interpreter_, sandbox_, "c");
+  EXPECT_EQ(value(run(kInc, "d")), "1");
+  EXPECT_EQ(value(run(kInc, "d")), "2");
+  EXPECT_EQ(busy.end()->outcome.ending, Ending::kCancelled);
+  EXPECT_EQ(value(run(kInc)), "2");
+}
+
+TEST_F(InterpreterTest, RunsOfManyContextsEachTakeTurns) {
+  constexpr int kThreads = 8;
+  constexpr int kRuns = 50;
+  EXPECT_EQ(create("d").status, 201);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int k = 0; k < kRuns; ++k) {
+        protocol::ExecuteArgs args;
+        args.run.context = i % 2 == 0 ? "c" : "d";
+        args.run.code = kInc;
+        RunOutput printed;
+        EXPECT_TRUE(interpreter_
+                        ->execute(
+                            args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed)
+                        .ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const char* id : {"c", "d"}) {
+    const auto last = run(kRead, id);
+    EXPECT_EQ(value(last), std::to_string(kThreads / 2 * kRuns));
+    EXPECT_EQ(last.outcome.context->executions, kThreads / 2 * kRuns + 1u);
+  }
+}
+
+TEST_F(InterpreterTest, QuestionsAndNewContextsDoNotWaitForARun) {
+  run(kInc);
+  BusyContext busy(*interpreter_, sandbox_, "c");
+  const auto info = interpreter_->context("c").value();
+  EXPECT_EQ(info.executions, 1u) << "the run that goes on is not counted yet";
+  EXPECT_FALSE(info.resident);
+  EXPECT_TRUE(interpreter_->create("d", "/workspace").ok());
+  EXPECT_EQ(interpreter_->contexts()->size(), 2u);
+  EXPECT_TRUE(interpreter_->checkpoints("c")->empty());
+  EXPECT_TRUE(interpreter_->remove("d").ok());
+  EXPECT_TRUE(busy.end().ok());
+}
+
+TEST_F(InterpreterTest, QuestionsDoNotWaitForAnInstanceThatBootsOrIsRestored) {
+  for (const auto& state : {ContextState::kFresh, ContextState::kRestored}) {
+    restart();
+    bool asked = false;
+    engine_->during_boot = [&] {
+      asked = std::async(std::launch::async, [&] { return interpreter_->contexts().ok(); }).get();
+    };
+    EXPECT_EQ(run(kInc).outcome.context->state, state);
+    EXPECT_TRUE(asked);
+  }
+}
+
+TEST_F(InterpreterTest, UndoWaitsForTheRunThatItTakesBack) {
+  run(kInc);
+  BusyContext busy(*interpreter_, sandbox_, "c");
+  EXPECT_TRUE(busy.after_it([&] { return interpreter_->undo("c", 1); }).ok());
+  EXPECT_EQ(value(run(kRead)), "1");
+}
+
+TEST_F(InterpreterTest, AForkHasWhatTheRunLeft) {
+  run(kInc);
+  BusyContext busy(*interpreter_, sandbox_, "c");
+  EXPECT_EQ(busy.after_it([&] { return interpreter_->fork("c", "f"); })->executions, 2u);
+  EXPECT_EQ(value(run(kRead, "f")), "2");
+}
+
+TEST_F(InterpreterTest, ACheckpointHasWhatTheRunLeft) {
+  run(kInc);
+  BusyContext busy(*interpreter_, sandbox_, "c");
+  EXPECT_TRUE(busy.after_it([&] { return interpreter_->add_checkpoint("c", "two"); }).ok());
+  run(kInc);
+  EXPECT_TRUE(interpreter_->restore_checkpoint("c", "two").ok());
+  EXPECT_EQ(value(run(kRead)), "2");
+}
+
+TEST_F(InterpreterTest, ABusyContextIsRemovedAfterItsRun) {
+  BusyContext busy(*interpreter_, sandbox_, "c");
+  EXPECT_TRUE(busy.after_it([&] { return interpreter_->remove("c"); }).ok());
+  EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
+  EXPECT_EQ(engine_->alive, 0);
+}
+
+TEST_F(InterpreterTest, DestroyingWaitsForAllRuns) {
+  EXPECT_EQ(create("d").status, 201);
+  BusyContext first(*interpreter_, sandbox_, "c");
+  BusyContext second(*interpreter_, sandbox_, "d");
+  EXPECT_TRUE(first
+                  .after_it([&] {
+                    EXPECT_TRUE(second.after_it([&] { return interpreter_->destroy(); }).ok());
+                    return Result<void>();
+                  })
+                  .ok());
+  EXPECT_TRUE(interpreter_->contexts()->empty());
+  EXPECT_EQ(engine_->alive, 0);
+  EXPECT_EQ(create("c").status, 201);
+  EXPECT_EQ(value(run(kInc)), "1");
+}
+
+TEST_F(InterpreterTest, TheAlarmLeavesARunThatGoesOnAlone) {
+  EXPECT_EQ(request("DELETE", "/").status, 200);
+  options_.contexts.idle_ttl = std::chrono::milliseconds(1000);
+  restart();
+  EXPECT_EQ(create("c").status, 201);
+  BusyContext busy(*interpreter_, sandbox_, "c");
+  clock_.advance(std::chrono::milliseconds(5000));
+  EXPECT_TRUE(interpreter_->on_alarm({}).ok());
+  EXPECT_TRUE(busy.end().ok());
+  EXPECT_EQ(value(run(kRead)), "1");
 }
 
 // --- versions
 
-TEST_F(ServerTest, ForksUndoAndCheckpointsOverHttp) {
+TEST_F(InterpreterTest, ForksUndoAndCheckpointsOverHttp) {
   run(kInc);
   run(kInc);
   const auto forked = request("POST", "/contexts/c/fork", R"({"id":"f"})");
@@ -668,7 +835,7 @@ TEST_F(ServerTest, ForksUndoAndCheckpointsOverHttp) {
   EXPECT_EQ(contexts.at("contexts").as_array().size(), 2u);
 }
 
-TEST_F(ServerTest, VersionsOfAContextThatWasNeverSavedAreRefused) {
+TEST_F(InterpreterTest, VersionsOfAContextThatWasNeverSavedAreRefused) {
   EXPECT_THAT(message(request("POST", "/contexts/c/undo", "{}")), HasSubstr("no saved memory"));
   EXPECT_EQ(request("POST", "/contexts/c/checkpoints", R"({"name":"x"})").status, 400);
   EXPECT_EQ(request("POST", "/contexts/c/fork", R"({"id":"f"})").status, 201);
@@ -676,8 +843,9 @@ TEST_F(ServerTest, VersionsOfAContextThatWasNeverSavedAreRefused) {
 
 // --- residency and expiry
 
-TEST_F(ServerTest, ContextsStayResidentWithinTheLimitsAndTheLeastRecentlyUsedGoes) {
-  pool_ = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = 2});
+TEST_F(InterpreterTest, ContextsStayResidentWithinTheLimitsAndTheLeastRecentlyUsedGoes) {
+  interpreter_.reset();
+  pool_ = std::make_unique<ResidencyPool>(ResidencyLimits{.instances_max = 2});
   restart();
   for (const char* id : {"d", "e"}) EXPECT_EQ(create(id).status, 201);
   run(kInc);
@@ -685,13 +853,13 @@ TEST_F(ServerTest, ContextsStayResidentWithinTheLimitsAndTheLeastRecentlyUsedGoe
   run(kInc);
   run(kInc, "e");
   EXPECT_EQ(engine_->alive, 2);
-  EXPECT_EQ(run(kInc).state, ContextState::kLive);
+  EXPECT_EQ(run(kInc).outcome.context->state, ContextState::kLive);
   const auto restored = run(kInc, "d");
-  EXPECT_EQ(restored.state, ContextState::kRestored);
+  EXPECT_EQ(restored.outcome.context->state, ContextState::kRestored);
   EXPECT_EQ(value(restored), "2");
 }
 
-TEST_F(ServerTest, AnInterpreterThatGoesTakesItsInstancesAlong) {
+TEST_F(InterpreterTest, AnInterpreterThatGoesTakesItsInstancesAlong) {
   run(kInc);
   EXPECT_EQ(pool_->stats().instances, 1u);
   restart();
@@ -699,7 +867,7 @@ TEST_F(ServerTest, AnInterpreterThatGoesTakesItsInstancesAlong) {
   EXPECT_EQ(pool_->stats().bytes, 0u);
 }
 
-TEST_F(ServerTest, WhatNobodyUsesIsDeletedByTheAlarm) {
+TEST_F(InterpreterTest, WhatNobodyUsesIsDeletedByTheAlarm) {
   EXPECT_EQ(request("DELETE", "/").status, 200);
   options_.contexts.idle_ttl = std::chrono::milliseconds(1000);
   restart();
@@ -708,21 +876,21 @@ TEST_F(ServerTest, WhatNobodyUsesIsDeletedByTheAlarm) {
   clock_.advance(std::chrono::milliseconds(500));
   run(kInc);
   clock_.advance(std::chrono::milliseconds(600));
-  EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kRearmed);
+  EXPECT_TRUE(interpreter_->on_alarm({}).ok());
   EXPECT_EQ(value(run(kInc)), "3");
   clock_.advance(std::chrono::milliseconds(1001));
-  EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kDestroy);
+  EXPECT_TRUE(interpreter_->on_alarm({}).ok());
   EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
   EXPECT_EQ(engine_->alive, 0);
 }
 
-TEST_F(ServerTest, WithoutATimeToLiveNothingIsDeleted) {
+TEST_F(InterpreterTest, WithoutATimeToLiveNothingIsDeleted) {
   options_.contexts.idle_ttl = std::chrono::milliseconds(0);
   restart();
   run(kInc);
   EXPECT_EQ(storage_->alarms_until(object::Time::max(), 10)->size(), 0u);
   clock_.advance(std::chrono::hours(100'000));
-  EXPECT_EQ(*server_->on_alarm(), object::IdleVerdict::kDisabled);
+  EXPECT_TRUE(interpreter_->on_alarm({}).ok());
   EXPECT_EQ(value(run(kInc)), "2");
 }
 

@@ -26,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using namespace std::string_literals;
-using ContextState;
 using protocol::ExecuteResponse;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
@@ -41,10 +40,10 @@ class LanguagesTest : public ::testing::TestWithParam<std::string> {
   }
 
   /// As another process would find it.
-  void restart(const RuntimeOptions& options = {}) {
+  void restart(const ResidencyLimits& residency = {}) {
     worker_ = nullptr;
     worker_ =
-        std::make_unique<TestWorker>(TestWorker::engine(GetParam()), *storage_, files_, options);
+        std::make_unique<TestWorker>(TestWorker::engine(GetParam()), *storage_, files_, residency);
   }
   void create(const std::string& id, const std::string& cwd = "/workspace") {
     worker_->create(id, cwd);
@@ -86,15 +85,15 @@ class LanguagesTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(LanguagesTest, StateIsLiveThenRestored) {
   const auto first = run(code_.one);
-  EXPECT_EQ(first.state, ContextState::kFresh);
-  EXPECT_TRUE(first.snapshot_ms);
-  EXPECT_EQ(run(code_.add).state, ContextState::kLive);
+  EXPECT_EQ(first.outcome.context->state, ContextState::kFresh);
+  EXPECT_TRUE(first.outcome.context->snapshot_ms);
+  EXPECT_EQ(run(code_.add).outcome.context->state, ContextState::kLive);
   restart();
   const auto restored = run(code_.add);
-  EXPECT_EQ(restored.state, ContextState::kRestored);
-  EXPECT_THAT(restored.note, IsEmpty());
+  EXPECT_EQ(restored.outcome.context->state, ContextState::kRestored);
+  EXPECT_THAT(restored.outcome.context->note, IsEmpty());
   EXPECT_EQ(restored.outcome.value->text, "3");
-  EXPECT_EQ(restored.executions, 3u);
+  EXPECT_EQ(restored.outcome.context->executions, 3u);
   EXPECT_FALSE(restored.snapshot->stale);
 }
 
@@ -104,7 +103,7 @@ TEST_P(LanguagesTest, ASmallStepWritesKilobytes) {
   const std::map<std::string, std::uint64_t> bytes_max = {
       {"javascript", 8'000}, {"python", 24'000}, {"perl", 16'000}, {"ruby", 24'000}};
   for (int i = 0; i < 5; ++i)
-    EXPECT_LT(run(code_.add).snapshot_bytes_written, bytes_max.at(GetParam()));
+    EXPECT_LT(run(code_.add).outcome.context->snapshot_bytes_written, bytes_max.at(GetParam()));
 }
 
 TEST_P(LanguagesTest, AnErrorKeepsMemoryAndFilesUnlessAskedOtherwise) {
@@ -138,15 +137,15 @@ TEST_P(LanguagesTest, ASoftLimitIsSavedWithItsFiles) {
   run(code_.log_one);
   const auto limited = run_for(code_.log_two + code_.loop, 50ms, 30s);
   EXPECT_EQ(limited.outcome.error->name, kExecutionLimitError);
-  EXPECT_TRUE(limited.snapshot_ms);
+  EXPECT_TRUE(limited.outcome.context->snapshot_ms);
   EXPECT_FALSE(limited.snapshot->stale);
   restart();
   const auto restored = run(code_.log_three);
-  EXPECT_EQ(restored.state, ContextState::kRestored);
-  EXPECT_THAT(restored.note, IsEmpty());
+  EXPECT_EQ(restored.outcome.context->state, ContextState::kRestored);
+  EXPECT_THAT(restored.outcome.context->note, IsEmpty());
   EXPECT_EQ(log(), "one\ntwo\nthree\n");
   EXPECT_EQ(value(code_.add), "3");
-  EXPECT_EQ(run_for(code_.loop, 50ms, 30s).state, ContextState::kLive);
+  EXPECT_EQ(run_for(code_.loop, 50ms, 30s).outcome.context->state, ContextState::kLive);
   EXPECT_EQ(value(code_.add), "5");
 }
 
@@ -155,11 +154,11 @@ TEST_P(LanguagesTest, AnInstanceThatEndedIsDroppedAndItsContextGoesOnFromWhatIsS
   run(code_.log_one);
   const auto ended = run_for(code_.log_two + code_.ends, 500ms, 50ms);
   ASSERT_TRUE(ended.outcome.error);
-  EXPECT_FALSE(ended.snapshot_ms);
+  EXPECT_FALSE(ended.outcome.context->snapshot_ms);
   EXPECT_TRUE(ended.snapshot->stale);
   const auto restored = run(code_.log_three);
-  EXPECT_EQ(restored.state, ContextState::kRestored);
-  EXPECT_THAT(restored.note, HasSubstr("stale"));
+  EXPECT_EQ(restored.outcome.context->state, ContextState::kRestored);
+  EXPECT_THAT(restored.outcome.context->note, HasSubstr("stale"));
   EXPECT_EQ(log(), "one\nthree\n");
   EXPECT_EQ(value(code_.add), "2");
 }
@@ -217,11 +216,11 @@ TEST_P(LanguagesTest, AFreshInstanceBeginsInTheContextsFolder) {
 }
 
 TEST_P(LanguagesTest, EvictionCostsNothingButTime) {
-  restart({.residency = std::make_shared<ResidencyPool>(ResidencyLimits{.bytes_max = 1})});
+  restart({.bytes_max = 1});
   run(code_.one);
   for (const char* expected : {"2", "3"}) {
     const auto result = run(code_.add);
-    EXPECT_EQ(result.state, ContextState::kRestored);
+    EXPECT_EQ(result.outcome.context->state, ContextState::kRestored);
     EXPECT_EQ(result.outcome.value->text, expected);
   }
 }

@@ -61,14 +61,13 @@ struct Language {
 /// Runs of contexts chosen at random, each of which has to count on.
 class Crowd {
  public:
-  Crowd(const std::vector<Language>& languages, storage::Storage& storage,
-        std::shared_ptr<ResidencyPool> pool)
-      : languages_(languages) {
+  Crowd(const std::vector<Language>& languages, TestParts& parts)
+      : languages_(languages), guests_(parts.guests) {
     for (const Language& language : languages_) {
       // Few runs to be undone, so that each context soon has as many as it will ever have.
-      RuntimeOptions options{.storage = &storage, .residency = pool, .undo_max = 2};
-      workers_.push_back(
-          define_interpreter_runtime(TestWorker::engine(language.name), options).value());
+      workers_.push_back(std::make_unique<Worker>(TestWorker::engine(language.name),
+                                                  RuntimeWorkerOptions{.undo_max = 2},
+                                                  parts.parts()));
       counts_.emplace_back(static_cast<std::size_t>(language.interpreters * kContextsOfOne), 0);
     }
   }
@@ -93,28 +92,33 @@ class Crowd {
 
  private:
   void run_one(std::size_t language, std::size_t number) {
-    InterpreterWorker& worker = *workers_[language];
+    Worker& worker = *workers_[language];
     const std::string key = "sandbox" + std::to_string(number / kContextsOfOne);
     protocol::ExecuteArgs args;
-    args.context_id = "c" + std::to_string(number % kContextsOfOne);
-    args.code = languages_[language].count;
+    args.run.context = "c" + std::to_string(number % kContextsOfOne);
+    args.run.code = languages_[language].count;
     int& count = counts_[language][number];
     const auto interpreter = worker.interpreter(key).value();
     if (count == 0) {
-      const auto made = interpreter->create(args.context_id, "/workspace");
+      const auto made = interpreter->create(args.run.context, "/workspace");
       ASSERT_TRUE(made.ok()) << made.error().message;
     }
     RunOutput printed;
-    const auto response = interpreter->execute(
-        args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
+    Result<protocol::ExecuteResponse> response = Error{};
+    const auto began = guests_.run({}, [&](executor::GuestPool::Slot&) {
+      response = interpreter->execute(
+          args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
+    });
+    ASSERT_TRUE(began.ok()) << began.error().message;
     ASSERT_TRUE(response.ok()) << response.error().message;
     ASSERT_TRUE(response->outcome.value) << languages_[language].name;
     ASSERT_EQ(response->outcome.value->text, std::to_string(++count))
-        << key << ' ' << args.context_id;
+        << key << ' ' << args.run.context;
   }
 
   const std::vector<Language> languages_;
-  std::vector<std::shared_ptr<InterpreterWorker>> workers_;
+  executor::GuestPool& guests_;
+  std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::vector<int>> counts_;
   const unsigned seed_ = std::random_device{}();
   std::mt19937 random_{seed_};
@@ -131,12 +135,13 @@ TEST(Residency, AThousandContextsTouchedAtRandomTakeNoMoreAndNoMore) {
   const auto folder = TemporaryDirectory::create(fs::temp_directory_path(), "sw-crowd-").value();
   const auto storage =
       storage::open_sqlite_storage(folder.path(), {.idle_open_max = kIdleOpenMax}).value();
-  const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = kResidentMax});
+  const auto clock = object::make_system_clock();
+  TestParts parts(*storage, *clock, {.instances_max = kResidentMax});
   Crowd crowd({{"javascript", "globalThis.n = (globalThis.n ?? 0) + 1", 95, 85},
                {"perl", "our $n; $n += 1", 10, 5},
                {"python", "n = globals().get('n', 0) + 1; n", 10, 5},
                {"ruby", "$n = $n.to_i + 1", 10, 5}},
-              *storage, pool);
+              parts);
   SCOPED_TRACE(crowd.seed());
   const std::size_t descriptors_before = open_descriptors();
   const bool warm = crowd.run(warm_up, runs_min, time_max) == warm_up;
@@ -149,8 +154,8 @@ TEST(Residency, AThousandContextsTouchedAtRandomTakeNoMoreAndNoMore) {
     bytes_after = anonymous_bytes();
     if (!warm || SW_TEST_SANITIZED || bytes_after < bytes_before + kGrowthMax) break;
   }
-  EXPECT_LE(pool->stats().instances, kResidentMax);
-  EXPECT_GT(pool->stats().evicted, 0u);
+  EXPECT_LE(parts.residency.stats().instances, kResidentMax);
+  EXPECT_GT(parts.residency.stats().evicted, 0u);
   // An open database has three: the file, its log and the log's index. An instance has two, and its
   // slot one; each of the four languages keeps as many slots as it had instances at its most.
   EXPECT_LE(open_descriptors(), descriptors_before + 3 * kIdleOpenMax + (2 + 4) * kResidentMax);
@@ -163,21 +168,20 @@ TEST(Residency, InterpretersAtWorkAreLeftAloneAndTheOthersGo) {
   storage::MemoryDisk disk{storage::Bodies::kTwice};
   const auto storage = storage::open_memory_storage(disk);
   const auto engine = std::make_shared<FakeEngine>();
-  const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = 4});
-  const auto worker = define_interpreter_runtime(
-                          engine, {.storage = storage.get(), .residency = pool, .runs_at_once = 4})
-                          .value();
+  const auto clock = object::make_system_clock();
+  TestParts parts(*storage, *clock, {.instances_max = 4});
+  Worker worker(engine, {}, parts.parts());
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller) {
     callers.emplace_back([&, caller] {
       const auto interpreter =
-          worker->interpreter("k" + std::to_string(caller % 2)).value();  // two callers each
+          worker.interpreter("k" + std::to_string(caller % 2)).value();  // two callers each
       RunOutput printed;
       for (int i = 0; i < 200; ++i) {
         protocol::ExecuteArgs args;
-        args.context_id = std::to_string(i % kContextsOfOne);
-        args.code = R"({"op":"write","path":"/workspace/f","content":"x"})";
-        (void)interpreter->create(args.context_id, "/workspace");
+        args.run.context = std::to_string(i % kContextsOfOne);
+        args.run.code = R"({"op":"write","path":"/workspace/f","content":"x"})";
+        (void)interpreter->create(args.run.context, "/workspace");
         const auto answer = interpreter->execute(
             args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
         EXPECT_TRUE(answer.ok());
@@ -185,8 +189,8 @@ TEST(Residency, InterpretersAtWorkAreLeftAloneAndTheOthersGo) {
     });
   }
   for (std::thread& caller : callers) caller.join();
-  EXPECT_LE(pool->stats().instances, 4u);
-  EXPECT_EQ(static_cast<std::size_t>(engine->alive), pool->stats().instances);
+  EXPECT_LE(parts.residency.stats().instances, 4u);
+  EXPECT_EQ(static_cast<std::size_t>(engine->alive), parts.residency.stats().instances);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,12 +18,14 @@ namespace sw::interpreter {
 /// A version of a context's memory, for the engine.
 class StoredMemory final : public engine::SnapshotSource {
  public:
-  StoredMemory(snapshot::SnapshotStore& store, std::string context,
+  /// `mutex` guards the store.
+  StoredMemory(snapshot::SnapshotStore& store, std::mutex& mutex, std::string context,
                const snapshot::VersionInfo& version)
-      : store_(store), context_(std::move(context)), version_(version) {}
+      : store_(store), mutex_(mutex), context_(std::move(context)), version_(version) {}
 
   std::uint64_t memory_bytes() const override { return version_.memory_bytes; }
   Result<BytesView> fill(std::span<std::byte> memory, BytesView base) override {
+    const std::lock_guard lock(mutex_);
     SW_TRY(restored_, store_.restore(context_, version_.id, version_.build, base, memory));
     return BytesView(restored_->host_tables);
   }
@@ -35,6 +38,7 @@ class StoredMemory final : public engine::SnapshotSource {
 
  private:
   snapshot::SnapshotStore& store_;
+  std::mutex& mutex_;
   const std::string context_;
   const snapshot::VersionInfo& version_;
   std::optional<snapshot::Restored> restored_;

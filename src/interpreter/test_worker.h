@@ -9,12 +9,34 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "interpreter/worker.h"
+#include "object/clock.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/machine.h"
-#include "sandbox_workers/interpreter/runtime_worker.h"
 
 namespace sw::interpreter {
+
+/// What Workers stand on, over a storage. `storage` and `clock` outlive it.
+class TestParts {
+ public:
+  TestParts(storage::Storage& storage, object::Clock& clock, const ResidencyLimits& limits = {},
+            std::size_t slots = 0)
+      : clock_(clock), guests({.slots = slots}), residency(limits), objects(storage, clock, {}) {}
+
+  WorkerParts parts() {
+    return {.objects = objects, .clock = clock_, .guests = guests, .residency = residency};
+  }
+
+ private:
+  object::Clock& clock_;
+
+ public:
+  executor::GuestPool guests;
+  ResidencyPool residency;
+  object::ObjectHost objects;
+};
 
 class TestWorker {
  public:
@@ -27,17 +49,17 @@ class TestWorker {
     return engine;
   }
 
-  /// `sandbox_files` outlive it.
+  /// `storage` and `sandbox_files` outlive it.
   TestWorker(std::shared_ptr<engine::Engine> engine, storage::Storage& storage,
-             Workspace& sandbox_files, RuntimeOptions options = {})
-      : files(sandbox_files) {
-    options.storage = &storage;
-    worker_ = define_interpreter_runtime(std::move(engine), options).value();
-  }
+             Workspace& sandbox_files, const ResidencyLimits& residency = {})
+      : files(sandbox_files),
+        clock_(object::make_system_clock()),
+        parts_(storage, *clock_, residency),
+        worker_(std::move(engine), {}, parts_.parts()) {}
 
   protocol::Response request(const std::string& method, const std::string& path,
                              const std::string& body = {}) {
-    return worker_->fetch({.method = method, .path = "/interpreters/key" + path, .body = body});
+    return worker_.fetch({.method = method, .path = "/interpreters/key" + path, .body = body});
   }
   protocol::Response post(const std::string& path, const std::string& body) {
     return request("POST", "/contexts/" + path, body);
@@ -50,29 +72,20 @@ class TestWorker {
   protocol::ExecuteResponse run(const std::string& id, const std::string& code,
                                 const RunLimits& limits = {}) {
     protocol::ExecuteArgs args;
-    args.context_id = id;
-    args.code = code;
-    args.limits = limits;
-    args.after_error = after_error;
+    args.run.context = id;
+    args.run.code = code;
+    args.run.limits = limits;
+    args.run.on_error = after_error;
     args.workspace = files.manifest();
     printed = {};
-    auto answer = worker_->interpreter("key").value()->execute(
-        args,
-        [this](const std::vector<std::string>& paths) {
-          std::vector<WorkspaceFile> found;
-          for (const std::string& path : paths) {
-            if (auto file = files.read_bytes(path); file.ok()) found.push_back(*std::move(file));
-          }
-          return found;
-        },
-        printed);
+    auto answer = execute(std::move(args));
     if (!answer.ok()) {
       protocol::ExecuteResponse response;
       response.outcome.ending = Ending::kCrashed;
-      response.outcome.error = GuestError{.name = answer.error().message,
-                                          .message = std::string(code_name(answer.error().code)),
-                                          .traceback = {},
-                                          .line_number = {}};
+      response.outcome.error =
+          GuestError{.name = answer.error().message,
+                     .message = std::string(code_name(answer.error().code))};
+      response.outcome.context.emplace();
       return response;
     }
     (void)files.apply_diff(answer->workspace, files.remember(), 1);
@@ -84,7 +97,27 @@ class TestWorker {
   AfterError after_error = AfterError::kKeep;  ///< of the next runs
 
  private:
-  std::shared_ptr<InterpreterWorker> worker_;
+  Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args) {
+    SW_TRY(const auto interpreter, worker_.interpreter("key"));
+    Result<protocol::ExecuteResponse> answer = Error{};
+    SW_CHECK_OK(parts_.guests.run({}, [&](executor::GuestPool::Slot&) {
+      answer = interpreter->execute(
+          std::move(args),
+          [this](const std::vector<std::string>& paths) {
+            std::vector<WorkspaceFile> found;
+            for (const std::string& path : paths) {
+              if (auto file = files.read_bytes(path); file.ok()) found.push_back(*std::move(file));
+            }
+            return found;
+          },
+          printed);
+    }));
+    return answer;
+  }
+
+  const std::unique_ptr<object::Clock> clock_;
+  TestParts parts_;
+  Worker worker_;
 };
 
 }  // namespace sw::interpreter

@@ -3,6 +3,8 @@
 
 // A runtime Worker as its callers see it, with an engine without Wasm.
 
+#include "interpreter/worker.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,8 +13,8 @@
 #include <thread>
 
 #include "interpreter/fake_engine.h"
+#include "interpreter/test_worker.h"
 #include "object/clock.h"
-#include "sandbox_workers/interpreter/runtime_worker.h"
 #include "sandbox_workers/protocol/answers.h"
 #include "storage/memory/memory_storage.h"
 
@@ -32,26 +34,16 @@ std::string message(const Response& response) {
   return boost::json::value_to<std::string>(json(response).at("message"));
 }
 
-class HealthyWorker final : public InterpreterWorker {
- public:
-  using InterpreterWorker::InterpreterWorker;
-
- protected:
-  std::optional<Response> route(const Request& request) override {
-    if (request.path != "/healthz") return std::nullopt;
-    return protocol::json_text_response(200, R"({"ok":true})");
-  }
-};
-
 class WorkerTest : public ::testing::Test {
  protected:
   WorkerTest() { restart(); }
 
-  void restart(RuntimeOptions options = {}) {
+  void restart(const RuntimeWorkerOptions& options = {}) {
     worker_.reset();
-    options.storage = storage_.get();
-    options.clock = &clock_;
-    worker_ = make_worker<HealthyWorker>(engine_, options).value();
+    parts_.reset();
+    parts_.emplace(*storage_, clock_, options.residency, options.runs_at_once);
+    worker_.emplace(engine_, options, parts_->parts());
+    parts_->objects.start_alarms();
   }
 
   Response fetch(std::string method, std::string path, std::string body = {}) {
@@ -65,9 +57,9 @@ class WorkerTest : public ::testing::Test {
   Result<ExecuteResponse> run(const std::string& key, const std::string& code,
                               std::stop_token cancel = {}) {
     protocol::ExecuteArgs args;
-    args.context_id = "c";
-    args.code = code;
-    args.cancel = std::move(cancel);
+    args.run.context = "c";
+    args.run.code = code;
+    args.run.cancel = std::move(cancel);
     RunOutput printed;
     const auto no_files = [](const auto&) { return std::vector<WorkspaceFile>(); };
     SW_TRY(const auto interpreter, worker_->interpreter(key));
@@ -82,7 +74,8 @@ class WorkerTest : public ::testing::Test {
   storage::MemoryDisk disk_{storage::Bodies::kTwice};
   std::unique_ptr<storage::Storage> storage_ = storage::open_memory_storage(disk_);
   object::ManualClock clock_{object::Time(milliseconds(1'700'000'000'000))};
-  std::shared_ptr<InterpreterWorker> worker_;
+  std::optional<TestParts> parts_;
+  std::optional<Worker> worker_;
 };
 
 TEST_F(WorkerTest, SaysWhatItIs) {
@@ -93,8 +86,7 @@ TEST_F(WorkerTest, SaysWhatItIs) {
   EXPECT_EQ(*protocol::find_header(fetch("POST", "/interpreter").headers, "allow"), "GET");
 }
 
-TEST_F(WorkerTest, HasOwnRoutesBesideTheProtocols) {
-  EXPECT_EQ(fetch("GET", "/healthz").body, R"({"ok":true})");
+TEST_F(WorkerTest, ThereIsNothingElse) {
   const auto nothing = fetch("GET", "/else");
   EXPECT_EQ(nothing.status, 404);
   EXPECT_EQ(json(nothing).at("code"), "VALIDATION_FAILED");
@@ -183,7 +175,7 @@ TEST_F(WorkerTest, InterpretersAreApartAndGoOnAfterARestart) {
   EXPECT_EQ(value("b", R"({"op":"inc"})"), "2");
 }
 
-TEST_F(WorkerTest, CallsOfOneInterpreterHappenOneAtATime) {
+TEST_F(WorkerTest, RunsOfOneContextTakeTurns) {
   EXPECT_EQ(fetch("POST", "/interpreters/a/contexts", R"({"id":"c"})").status, 201);
   constexpr int kThreads = 4;
   constexpr int kRuns = 25;
@@ -197,19 +189,14 @@ TEST_F(WorkerTest, CallsOfOneInterpreterHappenOneAtATime) {
   EXPECT_EQ(value("a", R"({"op":"read"})"), std::to_string(kThreads * kRuns));
 }
 
-TEST_F(WorkerTest, CancellingReachesTheGuestAndThoseThatWait) {
+TEST_F(WorkerTest, CancellingReachesTheGuest) {
   EXPECT_EQ(fetch("POST", "/interpreters/a/contexts", R"({"id":"c"})").status, 201);
   value("a", R"({"op":"inc"})");
   const int waiting = FakeSession::waiting();
   std::stop_source first;
-  std::stop_source second;
   auto running = std::async(std::launch::async,
                             [&] { return run("a", R"({"op":"wait"})", first.get_token()); });
   while (FakeSession::waiting() == waiting) std::this_thread::yield();
-  auto queued = std::async(std::launch::async,
-                           [&] { return run("a", R"({"op":"inc"})", second.get_token()); });
-  second.request_stop();
-  EXPECT_EQ(queued.get().error().code, ErrorCode::kUnavailable);
   first.request_stop();
   const auto stopped = running.get();
   EXPECT_EQ(stopped->outcome.ending, Ending::kCancelled);
@@ -283,9 +270,9 @@ TEST_F(WorkerTest, AFullDiskIsToldAndTheContextGoesOnFromWhatIsStored) {
   EXPECT_EQ(value("a", R"({"op":"inc"})"), "2");
 }
 
-TEST_F(WorkerTest, WorkersShareAPool) {
-  const auto pool = std::make_shared<ResidencyPool>(ResidencyLimits{.instances_max = 3});
-  restart({.residency = pool});
+TEST_F(WorkerTest, InterpretersShareAPool) {
+  restart({.residency = {.instances_max = 3}});
+  const ResidencyPool& pool = parts_->residency;
   for (const char* key : {"a", "b", "c", "d", "e"}) {
     EXPECT_EQ(
         fetch("POST", std::string("/interpreters/") + key + "/contexts", R"({"id":"c"})").status,
@@ -293,17 +280,113 @@ TEST_F(WorkerTest, WorkersShareAPool) {
     EXPECT_EQ(value(key, R"({"op":"inc"})"), "1");
   }
   EXPECT_EQ(engine_->alive, 3);
-  EXPECT_EQ(pool->stats().instances, 3u);
-  EXPECT_EQ(pool->stats().evicted, 2u);
+  EXPECT_EQ(pool.stats().instances, 3u);
+  EXPECT_EQ(pool.stats().evicted, 2u);
   EXPECT_EQ(value("a", R"({"op":"inc"})"), "2");
-  worker_.reset();
+  parts_->objects.shut_down();
   EXPECT_EQ(engine_->alive, 0);
-  EXPECT_EQ(pool->stats().instances, 0u);
+  EXPECT_EQ(pool.stats().instances, 0u);
+}
+
+// --- what a Worker adds or changes
+
+TEST_F(WorkerTest, MayAnswerOwnRoutesAndChangeTheUsualAnswers) {
+  restart({.extensions = {.handle = [](const Request& request, const UsualAnswer& usual) {
+             if (request.path == "/healthz")
+               return protocol::json_text_response(200, R"({"ok":true})");
+             if (request.path != "/other") {
+               Response answer = usual(request);
+               answer.headers.emplace_back("x-served-by", "test");
+               return answer;
+             }
+             Request changed = request;
+             changed.path = "/interpreter";
+             return usual(changed);
+           }}});
+  EXPECT_EQ(fetch("GET", "/healthz").body, R"({"ok":true})");
+  EXPECT_EQ(json(fetch("GET", "/other")).at("language"), "fake");
+  const auto nothing = fetch("GET", "/nothing");
+  EXPECT_EQ(nothing.status, 404);
+  EXPECT_EQ(*protocol::find_header(nothing.headers, "X-Served-By"), "test");
+}
+
+TEST_F(WorkerTest, MayAnswerOwnRoutesOfAnInterpreter) {
+  restart({.extensions = {.handle_interpreter = [](protocol::Interpreter& interpreter,
+                                                   const Request& request,
+                                                   const UsualAnswer& usual) {
+             if (request.path != "/count") return usual(request);
+             const auto contexts = interpreter.contexts();
+             return protocol::json_text_response(200, std::to_string(contexts->size()));
+           }}});
+  EXPECT_EQ(fetch("GET", "/interpreters/a/count").body, "0");
+  EXPECT_EQ(fetch("POST", "/interpreters/a/contexts", R"({"id":"c"})").status, 201);
+  EXPECT_EQ(fetch("GET", "/interpreters/a/count").body, "1");
+  EXPECT_EQ(fetch("GET", "/interpreters/b/count").body, "0");
+  EXPECT_EQ(fetch("GET", "/interpreters/a%20b/count").status, 400) << "keys are checked before";
+}
+
+/// Counts the runs that pass through it.
+class CountedInterpreter final : public protocol::Interpreter {
+ public:
+  CountedInterpreter(std::shared_ptr<protocol::Interpreter> inner, std::atomic<int>& runs)
+      : inner_(std::move(inner)), runs_(runs) {}
+
+  Result<ExecuteResponse> execute(protocol::ExecuteArgs args, const protocol::GetFiles& get_files,
+                                  RunEvents& events) override {
+    ++runs_;
+    return inner_->execute(std::move(args), get_files, events);
+  }
+  Result<protocol::ContextInfo> create(std::string_view id, std::string_view cwd) override {
+    return inner_->create(id, cwd);
+  }
+  Result<std::vector<protocol::ContextInfo>> contexts() override { return inner_->contexts(); }
+  Result<protocol::ContextInfo> context(std::string_view id) override {
+    return inner_->context(id);
+  }
+  Result<void> remove(std::string_view id) override { return inner_->remove(id); }
+  Result<void> destroy() override { return inner_->destroy(); }
+  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id) override {
+    return inner_->fork(id, new_id);
+  }
+  Result<protocol::ContextInfo> undo(std::string_view, std::uint32_t) override {
+    return Error{ErrorCode::kInvalidArgument, "nothing is undone here", 0};
+  }
+  Result<protocol::Checkpoint> add_checkpoint(std::string_view id,
+                                              std::string_view name) override {
+    return inner_->add_checkpoint(id, name);
+  }
+  Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id) override {
+    return inner_->checkpoints(id);
+  }
+  Result<void> remove_checkpoint(std::string_view id, std::string_view name) override {
+    return inner_->remove_checkpoint(id, name);
+  }
+  Result<protocol::ContextInfo> restore_checkpoint(std::string_view id,
+                                                   std::string_view name) override {
+    return inner_->restore_checkpoint(id, name);
+  }
+
+ private:
+  const std::shared_ptr<protocol::Interpreter> inner_;
+  std::atomic<int>& runs_;
+};
+
+TEST_F(WorkerTest, MayExtendItsInterpretersForCallsAndForHttp) {
+  std::atomic<int> runs = 0;
+  restart({.extensions = {.extend_interpreter =
+                              [&](std::shared_ptr<protocol::Interpreter> inner) {
+                                return std::make_shared<CountedInterpreter>(std::move(inner), runs);
+                              }}});
+  EXPECT_EQ(fetch("POST", "/interpreters/a/contexts", R"({"id":"c"})").status, 201);
+  EXPECT_EQ(value("a", R"({"op":"inc"})"), "1");
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(message(fetch("POST", "/interpreters/a/contexts/c/undo", "{}")),
+            "nothing is undone here");
 }
 
 TEST(Worker, WithoutOptionsKeepsContextsInMemory) {
   const auto engine = std::make_shared<FakeEngine>();
-  const auto worker = define_interpreter_runtime(engine).value();
+  const auto worker = make_runtime_worker(engine).value();
   const Request create{
       .method = "POST", .path = "/interpreters/k/contexts", .body = R"({"id":"c"})"};
   EXPECT_EQ(worker->fetch(create).status, 201);
@@ -316,12 +399,12 @@ TEST(Worker, KeepsContextsInAFolder) {
   const auto engine = std::make_shared<FakeEngine>();
   const Request create{
       .method = "POST", .path = "/interpreters/k/contexts", .body = R"({"id":"c"})"};
-  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()})
+  EXPECT_EQ(make_runtime_worker(engine, {.storage_folder = folder.path()})
                 .value()
                 ->fetch(create)
                 .status,
             201);
-  EXPECT_EQ(define_interpreter_runtime(engine, {.storage_folder = folder.path()})
+  EXPECT_EQ(make_runtime_worker(engine, {.storage_folder = folder.path()})
                 .value()
                 ->fetch(create)
                 .status,
