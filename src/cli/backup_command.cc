@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/standard_streams.h"
-#include "storage/sqlite/backup.h"
+#include "sandbox_workers/host.h"
 
 namespace sw::cli {
 
@@ -32,7 +32,7 @@ std::filesystem::path default_data_folder() {
 
 Result<int> backup_command(const std::filesystem::path& data_folder,
                            const std::filesystem::path& destination) {
-  SW_TRY(const storage::BackupReport report, storage::back_up(data_folder, destination));
+  SW_TRY(const BackupReport report, back_up(data_folder, destination));
   fmt::print("{} objects copied to {}\n", report.objects, destination.native());
   for (const std::string& damaged : report.damaged) tell("not copied: {}\n", damaged);
   return report.damaged.empty() ? 0 : 1;

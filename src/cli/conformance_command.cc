@@ -4,8 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/engines_command.h"
-#include "cli/load_engine.h"
+#include "cli/open_host.h"
 #include "engine/embedded_files.h"
 #include "sandbox_workers/testing/conformance.h"
 
@@ -24,15 +23,14 @@ Result<testing::ConformancePrograms> programs_of(std::string_view language) {
 }
 
 /// True if the contract is kept.
-Result<bool> check(engine::Machine& machine, std::unique_ptr<engine::Language> language) {
-  const std::string name = language->manifest().language;
-  SW_TRY(const testing::ConformancePrograms programs, programs_of(name));
-  SW_TRY(const auto engine, load_engine(machine, std::move(language)));
+Result<bool> check(const Host& host, const std::string& language) {
+  SW_TRY(const testing::ConformancePrograms programs, programs_of(language));
+  SW_TRY(const auto engine, host.load(language));
   const auto print = [&](const testing::CheckReport& report) {
     const char* const verdict = report.violation != nullptr ? "FAILED "
                                 : report.skipped            ? "skipped"
                                                             : "ok     ";
-    fmt::print("{}  {}: {}\n", verdict, name,
+    fmt::print("{}  {}: {}\n", verdict, language,
                report.violation ? report.violation->message : report.name);
   };
   return testing::run_engine_conformance(engine, programs, {.on_check = print}).ok();
@@ -41,11 +39,11 @@ Result<bool> check(engine::Machine& machine, std::unique_ptr<engine::Language> l
 }  // namespace
 
 Result<int> conformance_command(const std::vector<std::string>& names) {
-  SW_TRY(auto languages, chosen_languages(names));
-  SW_TRY(const auto machine, engine::Machine::create());
+  SW_TRY(const Host host, open_host());
+  SW_TRY(const auto languages, chosen_languages(host, names));
   int status = 0;
-  for (auto& language : languages) {
-    SW_TRY(const bool kept, check(*machine, std::move(language)));
+  for (const LanguageInfo& language : languages) {
+    SW_TRY(const bool kept, check(host, language.id));
     if (!kept) status = kStatusViolation;
   }
   return status;

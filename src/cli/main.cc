@@ -158,10 +158,12 @@ void add_repl_options(CLI::App& command, ReplArguments& arguments) {
       ->capture_default_str();
 }
 
-/// `contexts` and `context …`: what is kept in sandboxes.
+/// `sandboxes`, `delete`, `contexts` and `context …`: what is kept.
 struct ContextArguments {
   sw::cli::ContextOptions options;
   bool json = false;
+  CLI::App* sandboxes = nullptr;
+  CLI::App* remove = nullptr;
   CLI::App* list = nullptr;
   CLI::App* snapshots = nullptr;
   std::vector<std::pair<CLI::App*, sw::cli::ContextAction>> actions;
@@ -174,6 +176,13 @@ void add_context_commands(CLI::App& app, ContextArguments& arguments) {
     command->add_option("--data", options.data_folder, "The data folder")->capture_default_str();
     command->add_option("sandbox", options.sandbox, "The sandbox")->required();
   };
+  arguments.sandboxes = app.add_subcommand("sandboxes", "List the sandboxes of the data folder");
+  arguments.sandboxes->add_option("--data", options.data_folder, "The data folder")
+      ->capture_default_str();
+  arguments.sandboxes->add_flag("--json", arguments.json, "As JSON");
+  arguments.remove =
+      app.add_subcommand("delete", "Delete a sandbox with all its files and contexts");
+  common(arguments.remove);
   arguments.list = app.add_subcommand("contexts", "List the contexts of a sandbox");
   common(arguments.list);
   arguments.list->add_flag("--json", arguments.json, "As JSON");
@@ -200,6 +209,8 @@ void add_context_commands(CLI::App& app, ContextArguments& arguments) {
       ->capture_default_str();
   add("checkpoint", "Keep the state under a label", sw::cli::ContextAction::kCheckpoint, "label");
   add("restore", "Go back to a checkpoint", sw::cli::ContextAction::kRestore, "label");
+  add("remove-checkpoint", "Delete a checkpoint", sw::cli::ContextAction::kRemoveCheckpoint,
+      "label");
   add("delete", "Delete a context", sw::cli::ContextAction::kDelete, nullptr);
 }
 
@@ -257,6 +268,13 @@ int run_program(int argc, char** argv) {
   if (backup_app->parsed()) return report(sw::cli::backup_command(backup_from, backup_to));
   if (bake_app->parsed()) return report(sw::cli::bake_command(bake_languages));
   if (conformance_app->parsed()) return report(sw::cli::conformance_command(conformance_languages));
+  const std::filesystem::path& data_folder = context_arguments.options.data_folder;
+  if (context_arguments.sandboxes->parsed()) {
+    return report(sw::cli::sandboxes_command(data_folder, context_arguments.json));
+  }
+  if (context_arguments.remove->parsed()) {
+    return report(sw::cli::delete_sandbox_command(data_folder, context_arguments.options.sandbox));
+  }
   if (context_arguments.list->parsed()) {
     return report(sw::cli::contexts_command(context_arguments.options, context_arguments.json));
   }

@@ -8,11 +8,10 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "cli/completeness.h"
-#include "cli/load_engine.h"
+#include "cli/open_host.h"
 #include "cli/repl.h"
 #include "cli/sandbox_command.h"
-#include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/host.h"
 
 namespace sw::cli {
 
@@ -33,49 +32,47 @@ fs::path history_file(const std::string& language) {
 
 class SandboxTarget final : public ReplTarget {
  public:
-  SandboxTarget(std::shared_ptr<engine::Engine> engine, LocalSandbox& local,
-                const ReplOptions& options)
-      : engine_(std::move(engine)),
-        local_(local),
-        completeness_(engine_),
-        alias_(options.language),
-        wall_max_(options.wall_max),
-        is_kept_(!options.sandbox.empty()) {}
+  SandboxTarget(Host host, Sandbox sandbox, LanguageInfo language, const ReplOptions& options)
+      : host_(std::move(host)),
+        sandbox_(std::move(sandbox)),
+        language_(std::move(language)),
+        options_(options) {}
 
-  const std::string& language() const override { return engine_->info().language; }
-  bool is_complete(std::string_view code) override { return completeness_.is_complete(code); }
+  const std::string& language() const override { return language_.id; }
+  bool is_complete(std::string_view code) override { return host_.is_complete(language_.id, code); }
 
   Result<void> open_context(const std::string& context) override {
-    SW_TRY(const auto opened, local_.context(context, language()));
+    const auto known = sandbox_.context(context).info();
+    if (known.ok() && known->language != language_.id) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("the context '{}' is in {}, not in {}", context, known->language,
+                               language_.id),
+                   0};
+    }
+    if (known.ok()) return {};
+    if (known.error().code != ErrorCode::kContextNotFound) return known.error();
+    SW_CHECK_OK(sandbox_.create_context({.language = language_.id, .id = context}));
     return {};
   }
+
   Result<Ran> run(const std::string& context, const std::string& code, std::stop_token stop,
-                  RunEvents& output) override {
-    SW_TRY(const sandbox::ContextRecord known, local_.context(context, language()));
-    sandbox::Cell cell;
-    cell.code = code;
-    cell.alias = alias_;
-    cell.context_id = known.id;
-    cell.limits.wall_max = wall_max_;
-    cell.limits.memory_bytes_max = engine_->info().limits.memory_bytes;
-    cell.limits.output_bytes_max = 0;
-    cell.limits.result_bytes_max = cell.limits.memory_bytes_max;
-    cell.cancel = std::move(stop);
-    SW_TRY(sandbox::Ran ran, local_.run(cell, output));
+                  RunEvents& events) override {
+    Run run{.language = options_.language, .code = code, .context = context};
+    run.limits.wall_max = options_.wall_max;
+    run.limits.memory_bytes_max = language_.memory_bytes_max;
+    run.limits.output_bytes_max = 0;
+    run.limits.result_bytes_max = run.limits.memory_bytes_max;
+    run.cancel = std::move(stop);
+    SW_TRY(Outcome outcome, sandbox_.run(std::move(run), events));
     // Where nothing is kept, a run that leaves has nothing to lose.
-    const bool leaves = !is_kept_ && ran.response.outcome.ending == Ending::kExited;
-    const bool tell = is_worth_telling(ran.response.note) && !leaves;
-    return Ran{.outcome = std::move(ran.response.outcome), .note = tell ? ran.response.note : ""};
+    const bool leaves = options_.sandbox.empty() && outcome.ending == Ending::kExited;
+    std::string note = outcome.context->note;
+    if (leaves || !is_worth_telling(note)) note.clear();
+    return Ran{.outcome = std::move(outcome), .note = std::move(note)};
   }
 
   Result<std::vector<File>> files() override {
-    using Entries = std::vector<WorkspaceEntry>;
-    constexpr std::string_view kFolder = "/workspace";
-    SW_TRY(const Entries entries,
-           sandbox().with_files(sandbox::FileUse::kLook, "directory.list", kFolder,
-                                [&](Workspace& workspace, std::uint64_t) {
-                                  return workspace.list(kFolder, Depth::kAll);
-                                }));
+    SW_TRY(const auto entries, sandbox_.files().list(kFolder, Depth::kAll));
     std::vector<File> files;
     for (const WorkspaceEntry& entry : entries) {
       files.push_back({.path = entry.path.substr(kFolder.size() + 1),
@@ -87,68 +84,60 @@ class SandboxTarget final : public ReplTarget {
   }
 
   Result<std::vector<Context>> contexts() override {
-    SW_TRY(const auto records, sandbox().contexts());
+    SW_TRY(const auto known, sandbox_.contexts());
     std::vector<Context> contexts;
-    for (const sandbox::ContextRecord& record : records) {
-      contexts.push_back({.id = record.id,
-                          .language = record.language,
-                          .executions = record.executions,
-                          .memory = std::string(memory_state(record))});
+    for (const ContextInfo& context : known) {
+      contexts.push_back({.id = context.id,
+                          .language = context.language,
+                          .executions = context.executions,
+                          .memory = std::string(memory_state(context))});
     }
     return contexts;
   }
 
   Result<void> fork(const std::string& context, const std::string& new_context) override {
-    SW_TRY(const auto made, sandbox().fork(context, new_context));
+    SW_CHECK_OK(sandbox_.context(context).fork(new_context));
     return {};
   }
   Result<void> undo(const std::string& context, std::uint32_t runs) override {
-    return sandbox().undo(context, runs);
+    return sandbox_.context(context).undo(runs);
   }
   Result<void> add_checkpoint(const std::string& context, const std::string& label) override {
-    return sandbox().add_checkpoint(context, label);
+    return sandbox_.context(context).checkpoint(label);
   }
   Result<void> restore_checkpoint(const std::string& context, const std::string& label) override {
-    return sandbox().restore_checkpoint(context, label);
+    return sandbox_.context(context).restore(label);
   }
   Result<std::vector<std::string>> checkpoints(const std::string& context) override {
-    SW_TRY(const auto found, sandbox().checkpoints(context));
+    SW_TRY(const auto found, sandbox_.context(context).checkpoints());
     std::vector<std::string> labels;
-    for (const protocol::Checkpoint& checkpoint : found) labels.push_back(checkpoint.name);
+    for (const Checkpoint& checkpoint : found) labels.push_back(checkpoint.name);
     return labels;
   }
 
  private:
-  sandbox::Sandbox& sandbox() { return local_.sandbox(); }
+  static constexpr std::string_view kFolder = "/workspace";
 
-  std::shared_ptr<engine::Engine> engine_;
-  LocalSandbox& local_;
-  Completeness completeness_;
-  std::string alias_;
-  std::chrono::nanoseconds wall_max_;
-  bool is_kept_;
+  const Host host_;
+  const Sandbox sandbox_;
+  const LanguageInfo language_;
+  const ReplOptions options_;
 };
 
 }  // namespace
 
 Result<int> repl_command(const ReplOptions& options) {
-  SW_TRY(auto language, engine::find_language(options.language));
-  SW_TRY(const auto machine, engine::Machine::create());
-  SW_TRY(const auto engine, load_engine(*machine, std::move(language)));
-  std::unique_ptr<LocalSandbox> local;
-  if (options.sandbox.empty()) {
-    SW_TRY(local, LocalSandbox::in_memory("repl"));
-  } else {
-    SW_TRY(local, LocalSandbox::open(options.data_folder, options.sandbox));
-  }
-  SW_CHECK_OK(local->add_engine(engine));
-  SandboxTarget target(engine, *local, options);
-  const auto lines = make_line_reader(history_file(engine->info().language));
+  SW_TRY(const LanguageInfo language, find_language(options.language));
+  const bool is_kept = !options.sandbox.empty();
+  if (is_kept) SW_CHECK_OK(check_sandbox_id(options.sandbox));
+  SW_TRY(const Host host, open_host(is_kept ? options.data_folder : fs::path()));
+  SW_CHECK_OK(host.load(language.id));
+  SandboxTarget target(host, host.sandbox(is_kept ? options.sandbox : "repl"), language, options);
+  const auto lines = make_line_reader(history_file(language.id));
   // At a prompt Ctrl-C is a key, while a cell runs it interrupts the cell; between the two it means
   // nothing.
   if (lines->is_terminal()) ::signal(SIGINT, SIG_IGN);
-  return run_repl(*lines, target,
-                  options.context.empty() ? engine->info().language : options.context);
+  return run_repl(*lines, target, options.context.empty() ? language.id : options.context);
 }
 
 }  // namespace sw::cli

@@ -12,16 +12,12 @@
 
 #include "base/standard_streams.h"
 #include "cli/interrupt.h"
-#include "cli/load_engine.h"
+#include "cli/open_host.h"
 #include "cli/sandbox_command.h"
 #include "cli/terminal.h"
 #include "cli/workspace_folder.h"
-#include "engine/result_json.h"
-#include "sandbox/names.h"
 #include "sandbox_workers/base/files.h"
-#include "sandbox_workers/engine/all_languages.h"
-#include "sandbox_workers/protocol/answers.h"
-#include "sandbox_workers/wasm/guest_thread.h"
+#include "sandbox_workers/host.h"
 
 namespace sw::cli {
 
@@ -38,10 +34,9 @@ struct Program {
   std::string name;
 };
 
-/// What is to be run, and with which engine.
+/// What is to be run, and with which files.
 struct Job {
-  Run request;
-  std::unique_ptr<engine::Language> language;
+  Run run;
   std::string workspace_folder;
 };
 
@@ -50,7 +45,7 @@ Result<Program> read_program(const RunOptions& options, const fs::path& file,
                              const std::string& main) {
   if (options.code) return Program{*options.code, ""};
   if (!main.empty()) {
-    SW_TRY(std::string code, read_main(file, main));
+    SW_TRY(std::string code, WorkspaceFolder::read_text(file, main, kCodeBytesMax));
     return Program{std::move(code), ""};
   }
   if (file == "-") {
@@ -120,38 +115,33 @@ bool keeps_files(const Outcome& outcome, AfterError on_error) {
 
 /// A run that leaves nothing but what it wrote into its workspace folder; `files` tells what became
 /// of that.
-Result<Outcome> run_fresh(engine::Machine& machine, const std::shared_ptr<engine::Engine>& engine,
-                          Job& job, AfterError on_error, RunEvents& sink,
-                          std::optional<engine::WriteBackReport>& files) {
-  Run& request = job.request;
-  SW_TRY(auto workspace, load_workspace(job.workspace_folder, machine.clocks()));
-  if (workspace) request.workspace = std::make_shared<Workspace>(workspace->tree());
-  Result<Outcome> outcome = Error{ErrorCode::kInternal, "the run did not begin", 0};
-  SW_CHECK_OK(engine->on_guest_thread([&] { outcome = engine->run(request, sink); }));
-  if (outcome.ok() && workspace && keeps_files(*outcome, on_error)) files = write_back(*workspace);
+Result<Outcome> run_fresh(const Host& host, Job& job, AfterError on_error, RunEvents& events,
+                          std::optional<WriteBackReport>& files) {
+  SW_TRY(auto folder, load_workspace(job.workspace_folder));
+  if (folder) job.run.workspace = folder->workspace();
+  auto outcome = host.run(job.run, events);
+  if (outcome.ok() && folder && keeps_files(*outcome, on_error)) files = write_back(*folder);
   return outcome;
 }
 
-/// A run in a context that goes on from the runs before it.
-Result<sandbox::Ran> run_in_sandbox(const std::shared_ptr<engine::Engine>& engine, Run& request,
-                                    const RunOptions& options, RunEvents& sink) {
-  const std::string& language = engine->info().language;
-  SW_TRY(const auto local, LocalSandbox::open(options.data_folder, options.sandbox));
-  SW_CHECK_OK(local->add_engine(engine));
-  SW_TRY(const sandbox::ContextRecord context,
-         local->context(options.context.empty() ? language : options.context, language));
-  sandbox::Cell cell;
-  cell.code = request.code;
-  cell.alias = request.language;
-  cell.file_name = request.file_name;
-  cell.context_id = context.id;
-  for (const auto& [name, value] : request.env) cell.env.insert_or_assign(name, value);
-  cell.stdin_data = request.stdin_data;
-  cell.args = request.args;
-  cell.limits = request.limits;
-  cell.on_error = options.on_error;
-  cell.cancel = request.cancel;
-  return local->run(cell, sink);
+/// What a run may use unless it is said: what its language may.
+Result<void> set_limits(const Host& host, const RunOptions& options, Run& run) {
+  if (run.language.empty()) {
+    // It is the context's, which is there already.
+    SW_TRY(const ContextInfo context,
+           host.sandbox(options.sandbox).context(options.context).info());
+    run.language = context.language;
+  }
+  SW_TRY(const LanguageInfo language, host.language(run.language));
+  run.limits.wall_max = options.wall_max;
+  run.limits.cpu_max = options.cpu_max;
+  run.limits.memory_bytes_max = options.memory_bytes_max.value_or(language.memory_bytes_max);
+  if (options.json) return {};
+  // What is printed is passed on at once and need not be kept, nor is a value ever too long for a
+  // terminal.
+  run.limits.output_bytes_max = 0;
+  run.limits.result_bytes_max = run.limits.memory_bytes_max;
+  return {};
 }
 
 Result<void> check_sandbox_options(const RunOptions& options, const std::string& workspace_folder) {
@@ -165,7 +155,7 @@ Result<void> check_sandbox_options(const RunOptions& options, const std::string&
                  "--workspace or FOLDER",
                  0};
   }
-  return sandbox::check_sandbox_id(options.sandbox);
+  return check_sandbox_id(options.sandbox);
 }
 
 /// "ts" of "a/b.ts".
@@ -183,6 +173,20 @@ std::string name_for_program(const fs::path& file, const std::string& workspace_
   return "/workspace" / inside;
 }
 
+/// By which of its names the caller calls the language; empty: the context, which is there, has one.
+Result<std::string> language_of(const RunOptions& options, const Program& program) {
+  if (!options.language.empty()) {
+    SW_CHECK_OK(find_language(options.language));
+    return options.language;
+  }
+  const auto guessed = guess_language(program.name, program.code);
+  if (!guessed.ok() && !options.context.empty()) return std::string();
+  if (!guessed.ok()) return guessed.error();
+  // "ts" says more than "javascript".
+  const std::string ending = ending_of(program.name);
+  return find_language(ending).ok() ? ending : guessed->id;
+}
+
 Result<Job> prepare(const RunOptions& options) {
   Job job;
   fs::path file = options.file;
@@ -198,85 +202,75 @@ Result<Job> prepare(const RunOptions& options) {
   SW_TRY(Program program, read_program(options, file, main));
   if (!main.empty()) file /= main;
   if (!options.code && file != "-") program.name = name_for_program(file, job.workspace_folder);
-  SW_TRY(job.language, options.language.empty() ? engine::guess_language(program.name, program.code)
-                                                : engine::find_language(options.language));
-  Run& request = job.request;
-  request.code = std::move(program.code);
-  request.language = options.language.empty() ? ending_of(program.name) : options.language;
-  request.file_name = program.name;
-  request.args = {program.name.empty() ? "-c" : program.name};
-  request.args.insert(request.args.end(), options.arguments.begin(), options.arguments.end());
-  SW_TRY(request.env, parse_env(options.env));
-  SW_TRY(request.stdin_data, read_stdin_option(options));
-  request.limits.wall_max = options.wall_max;
-  request.limits.cpu_max = options.cpu_max;
-  request.limits.memory_bytes_max =
-      options.memory_bytes_max.value_or(job.language->manifest().memory_bytes_max);
-  if (!options.json) {
-    // What is printed is passed on at once and need not be kept, nor is a value ever too long for a terminal.
-    request.limits.output_bytes_max = 0;
-    request.limits.result_bytes_max = request.limits.memory_bytes_max;
-  }
-  SW_CHECK_OK(validate(request));
+  SW_TRY(const std::string language, language_of(options, program));
+  Run& run = job.run;
+  run.code = std::move(program.code);
+  run.language = language;
+  run.context = options.context;
+  run.file_name = program.name;
+  run.args = {program.name.empty() ? "-c" : program.name};
+  run.args.insert(run.args.end(), options.arguments.begin(), options.arguments.end());
+  run.on_error = options.on_error;
+  SW_TRY(run.env, parse_env(options.env));
+  SW_TRY(std::string input, read_stdin_option(options));
+  if (!input.empty()) run.input = text_input(std::move(input));
+  SW_CHECK_OK(validate(run));
   return job;
 }
 
-}  // namespace
-
-Result<int> run_command(const RunOptions& options) {
-  SW_TRY(Job job, prepare(options));
-  SW_TRY(const auto machine, engine::Machine::create());
-  SW_TRY(const auto engine, load_engine(*machine, std::move(job.language)));
-
-  // Until the files are written back. After that a signal ends the process, which may be waiting for its reader.
-  std::optional<InterruptScope> interrupt(std::in_place);
-  job.request.cancel = interrupt->token();
-  TerminalSink terminal([&] {
-    if (interrupt) interrupt->request_stop();
-  });
-  RunOutput buffer;
-  RunEvents& sink = options.json ? static_cast<RunEvents&>(buffer) : terminal;
-  Outcome outcome;
-  std::optional<engine::ContextReport> report;
-  std::optional<engine::WriteBackReport> files;
-  if (options.sandbox.empty()) {
-    SW_TRY(outcome, run_fresh(*machine, engine, job, options.on_error, sink, files));
-  } else {
-    auto answer = run_in_sandbox(engine, job.request, options, sink);
-    if (!answer.ok() && interrupt->token().stop_requested())
-      return kStatusCancelled;  // before the run began
-    if (!answer.ok()) return std::move(answer).error();
-    sandbox::Ran& ran = *answer;
-    outcome = std::move(ran.response.outcome);
-    report = engine::ContextReport{.id = ran.context->id,
-                                   .cwd = ran.context->cwd,
-                                   .executions = ran.context->executions,
-                                   .state = std::string(protocol::state_name(ran.response.state)),
-                                   .note = ran.response.note};
-    if (ran.response.snapshot_ms) {
-      report->saved_bytes = ran.response.snapshot_bytes_written;
-      report->snapshot_ms = ran.response.snapshot_ms;
-    }
-  }
-  interrupt.reset();
+/// Prints what came of the run; the exit status.
+Result<int> report(const Host& host, const RunOptions& options, const Job& job,
+                   const Outcome& outcome, const std::optional<WriteBackReport>& files,
+                   TerminalSink& terminal) {
   if (options.json) {
-    const std::string text = engine::execution_result_json(engine->info(), job.request, outcome,
-                                                           buffer.out, buffer.err, report, files);
-    write_text(terminal, wasi::Stream::kStdout, text + '\n');
+    SW_TRY(const LanguageInfo language, host.language(job.run.language));
+    write_text(terminal, wasi::Stream::kStdout,
+               outcome_json(language, job.run, outcome, files) + '\n');
   } else {
-    if (report && is_worth_telling(report->note)) complain(report->note);
+    if (outcome.context && is_worth_telling(outcome.context->note)) complain(outcome.context->note);
     // It was stopped because nothing could be printed, not by the user.
     if (!terminal.gave_up()) show(outcome, terminal);
     // A language's own out-of-memory error does not say that the limit is ours, nor how much it is.
     if (outcome.ending == Ending::kMemoryLimit && outcome.error &&
         outcome.error->name != kExecutionLimitError) {
       complain(fmt::format("memory limit of {} reached (--memory)",
-                           show_memory(job.request.limits.memory_bytes_max)));
+                           show_memory(job.run.limits.memory_bytes_max)));
     }
   }
   if (files) show(*files, job.workspace_folder);
   if (files && !files->error.empty()) return kStatusHostFault;
   return status_of(outcome, terminal);
+}
+
+}  // namespace
+
+Result<int> run_command(const RunOptions& options) {
+  SW_TRY(Job job, prepare(options));
+  SW_TRY(const Host host, open_host(options.sandbox.empty() ? fs::path() : options.data_folder));
+  SW_CHECK_OK(set_limits(host, options, job.run));
+  SW_CHECK_OK(host.load(job.run.language));
+
+  // Until the files are written back. After that a signal ends the process, which may be waiting for
+  // its reader.
+  std::optional<InterruptScope> interrupt(std::in_place);
+  job.run.cancel = interrupt->token();
+  TerminalSink terminal([&] {
+    if (interrupt) interrupt->request_stop();
+  });
+  RunOutput printed;
+  RunEvents& events = options.json ? static_cast<RunEvents&>(printed) : terminal;
+  std::optional<WriteBackReport> files;
+  Result<Outcome> outcome = options.sandbox.empty()
+                                ? run_fresh(host, job, options.on_error, events, files)
+                                : host.sandbox(options.sandbox).run(job.run, events);
+  if (!outcome.ok() && interrupt->token().stop_requested()) {
+    return kStatusCancelled;  // before the run began
+  }
+  if (!outcome.ok()) return std::move(outcome).error();
+  interrupt.reset();
+  outcome->out = std::move(printed.out);
+  outcome->err = std::move(printed.err);
+  return report(host, options, job, *outcome, files, terminal);
 }
 
 }  // namespace sw::cli

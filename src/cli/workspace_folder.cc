@@ -3,15 +3,12 @@
 #include "cli/workspace_folder.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "cli/terminal.h"
-#include "sandbox_workers/engine/all_languages.h"
-#include "sandbox_workers/engine/language.h"
-#include "wasi/host_access.h"
+#include "sandbox_workers/host/host.h"
 
 namespace sw::cli {
 
@@ -38,7 +35,7 @@ Result<std::string> main_name(const fs::path& folder) {
   std::string found;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const fs::path& path = at->path();
-    if (path.stem() != "main" || !engine::guess_language(path.native(), "").ok()) continue;
+    if (path.stem() != "main" || !guess_language(path.native(), "").ok()) continue;
     if (found.empty() || path.filename().native() < found) found = path.filename();
   }
   if (error) return errno_error(error.value(), "cannot read folder " + folder.native());
@@ -49,36 +46,23 @@ Result<std::string> main_name(const fs::path& folder) {
                0};
 }
 
-Result<std::string> read_main(const fs::path& folder, const std::string& name) {
-  return wasi::read_file_beneath(folder, name, kCodeBytesMax);
-}
-
-Result<std::string> read_stdin(std::size_t bytes_max) {
-  return wasi::read_open_text(STDIN_FILENO, bytes_max, "standard input");
-}
-
-Result<std::optional<wasi::HostFolder>> load_workspace(const std::string& folder,
-                                                       const wasi::Clocks& clocks) {
-  if (folder.empty()) return std::optional<wasi::HostFolder>();
-  auto loaded = wasi::HostFolder::load(folder, {}, clocks.realtime_ns());
-  if (!loaded.ok()) return std::move(loaded).error().while_doing("cannot load " + folder);
-  for (const std::string& path : first(loaded->skipped(), kLinesMax)) {
+Result<std::optional<WorkspaceFolder>> load_workspace(const std::string& folder) {
+  if (folder.empty()) return std::optional<WorkspaceFolder>();
+  SW_TRY(WorkspaceFolder loaded, WorkspaceFolder::load(folder));
+  for (const std::string& path : first(loaded.left_out(), kLinesMax)) {
     complain(fmt::format("left out of the workspace: {}", path));
   }
-  return std::optional(*std::move(loaded));
+  return std::optional(std::move(loaded));
 }
 
-engine::WriteBackReport write_back(wasi::HostFolder& workspace) {
-  auto done = workspace.write_back();
-  if (!done.ok())
-    return {.written = 0, .refused = {}, .left = {}, .error = std::move(done).error().message};
-  return {.written = done->written.size(),
-          .refused = first(std::move(done->refused), kReportedMax),
-          .left = first(std::move(done->left), kReportedMax),
-          .error = {}};
+WriteBackReport write_back(WorkspaceFolder& workspace) {
+  WriteBackReport report = workspace.write_back();
+  report.refused = first(std::move(report.refused), kReportedMax);
+  report.left = first(std::move(report.left), kReportedMax);
+  return report;
 }
 
-void show(const engine::WriteBackReport& report, const std::string& folder) {
+void show(const WriteBackReport& report, const std::string& folder) {
   if (!report.error.empty()) {
     complain(fmt::format("nothing was written back to {}: {}", folder, report.error));
   }

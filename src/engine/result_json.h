@@ -11,17 +11,9 @@
 
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/workspace/write_back_report.h"
 
 namespace sw::engine {
-
-/// What became of the files that a run left in its workspace folder.
-struct WriteBackReport {
-  /// Files, folders and links that were made, changed or removed
-  std::size_t written = 0;
-  std::vector<std::string> refused;  ///< what was left as it was, with the reason
-  std::vector<std::string> left;     ///< what could not be removed
-  std::string error;                 ///< why nothing was written; empty otherwise
-};
 
 /// What the answer says beside the outcome.
 struct ResultExtras {

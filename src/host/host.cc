@@ -6,6 +6,7 @@
 
 #include "engine/completeness.h"
 #include "engine/embedded_engine.h"
+#include "engine/result_json.h"
 #include "host/core.h"
 #include "host/lazy_engine.h"
 #include "sandbox/names.h"
@@ -63,11 +64,6 @@ Result<LanguageInfo> Host::language(std::string_view name) const {
   return found->info;
 }
 
-Result<LanguageInfo> Host::guess_language(std::string_view file_name, std::string_view code) const {
-  SW_TRY(const auto guessed, engine::guess_language(file_name, code));
-  return language(guessed->manifest().language);
-}
-
 Result<std::shared_ptr<engine::Engine>> Host::load(std::string_view language) const {
   SW_TRY(const host::HostedLanguage* const found, core_->language(language));
   if (auto* const lazy = dynamic_cast<host::LazyEngine*>(found->engine.get())) return lazy->load();
@@ -104,6 +100,34 @@ bool Host::is_complete(std::string_view language, std::string_view code) const {
 }
 
 // --- without a host
+
+namespace {
+
+LanguageInfo info_of(const engine::Language& language) {
+  const engine::Manifest& about = language.manifest();
+  return {.id = about.language,
+          .aliases = about.aliases,
+          .engine = about.engine,
+          .memory_bytes_max = about.memory_bytes_max};
+}
+
+}  // namespace
+
+Result<LanguageInfo> find_language(std::string_view name) {
+  SW_TRY(const auto found, engine::find_language(name));
+  return info_of(*found);
+}
+
+Result<LanguageInfo> guess_language(std::string_view file_name, std::string_view code) {
+  SW_TRY(const auto guessed, engine::guess_language(file_name, code));
+  return info_of(*guessed);
+}
+
+std::string outcome_json(const LanguageInfo& language, const Run& run, const Outcome& outcome,
+                         const std::optional<WriteBackReport>& files) {
+  return engine::execution_result_json(language.id, language.engine, run, outcome,
+                                       {.expires_at_ms = {}, .files = files});
+}
 
 Result<void> check_sandbox_id(std::string_view id) { return sandbox::check_sandbox_id(id); }
 

@@ -32,7 +32,9 @@ Result<std::shared_ptr<engine::Engine>> LazyEngine::load() {
     if (!language_) {
       SW_TRY(language_, engine::find_language(info_.language));
     }
-    SW_TRY(engine_, machine_.load(std::move(language_), progress_));
+    auto loaded = machine_.load(std::move(language_), progress_);
+    progress_({}, {});
+    SW_TRY(engine_, std::move(loaded));
   }
   return engine_;
 }

@@ -22,7 +22,9 @@ ContextInfo info_of(const sandbox::ContextRecord& record) {
                    .last_used_at = time_of(record.last_used_ms),
                    .saved = {}};
   if (record.snapshot) {
-    info.saved = SavedMemory{.bytes = record.snapshot->bytes,
+    info.saved = SavedMemory{.build = record.snapshot->build,
+                             .pages = record.snapshot->pages,
+                             .bytes = record.snapshot->bytes,
                              .stored_bytes = record.snapshot->stored_bytes,
                              .taken_at = time_of(record.snapshot->taken_at_ms),
                              .stale = record.snapshot->stale};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sandbox_workers/wasi/clocks.h"
+#include "wasi/host_access.h"
 #include "wasi/host_folder.h"
 
 namespace sw {
@@ -18,6 +19,11 @@ struct WorkspaceFolder::Loaded {
 };
 
 WorkspaceFolder::WorkspaceFolder(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
+Result<std::string> WorkspaceFolder::read_text(const std::filesystem::path& folder,
+                                               const std::string& name, std::size_t bytes_max) {
+  return wasi::read_file_beneath(folder, name, bytes_max);
+}
+
 WorkspaceFolder::~WorkspaceFolder() = default;
 WorkspaceFolder::WorkspaceFolder(WorkspaceFolder&&) noexcept = default;
 WorkspaceFolder& WorkspaceFolder::operator=(WorkspaceFolder&&) noexcept = default;
@@ -37,11 +43,12 @@ const std::vector<std::string>& WorkspaceFolder::left_out() const {
   return loaded_->folder.skipped();
 }
 
-Result<WriteBackReport> WorkspaceFolder::write_back() {
-  SW_TRY(auto done, loaded_->folder.write_back());
-  return WriteBackReport{.written = done.written.size(),
-                         .refused = std::move(done.refused),
-                         .left = std::move(done.left)};
+WriteBackReport WorkspaceFolder::write_back() {
+  auto done = loaded_->folder.write_back();
+  if (!done.ok()) return {.error = std::move(done).error().message};
+  return {.written = done->written.size(),
+          .refused = std::move(done->refused),
+          .left = std::move(done->left)};
 }
 
 }  // namespace sw

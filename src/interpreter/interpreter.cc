@@ -225,7 +225,7 @@ Result<void> Interpreter::ensure_session(Execution& run) {
   Lock lock(mutex_);
   if (!contexts_->has_memory(run.id())) {
     lock.unlock();
-    return boot(run, run.row.executions == 0 ? protocol::kNewContextNote
+    return boot(run, run.row.executions == 0 ? kNewContextNote
                                              : "no run of the context is saved, so it begins anew");
   }
   SW_TRY(const snapshot::VersionInfo version, contexts_->newest(run.id()));

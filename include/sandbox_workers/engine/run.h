@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -152,6 +153,9 @@ struct Usage {  // what a run took
 
 /// Whose memory a run in a context began with.
 enum class ContextState : std::uint8_t { kLive, kRestored, kFresh };
+
+/// The whole note of a context's first run when there is nothing else to say.
+inline constexpr std::string_view kNewContextNote = "the context is new";
 
 /// Of a run in a context.
 struct ContextRun {

@@ -31,6 +31,7 @@
 #include "sandbox_workers/protocol/worker.h"
 #include "sandbox_workers/wasi/tree.h"
 #include "sandbox_workers/wasm/runtime.h"
+#include "sandbox_workers/workspace/write_back_report.h"
 
 namespace sw {
 
@@ -74,8 +75,8 @@ struct HostOptions {
   wasm::StopMeans stop_means = wasm::StopMeans::kFault;
   /// Languages of the caller's own. One with the name of a built-in one takes its place.
   std::vector<std::shared_ptr<engine::Engine>> engines = {};
-  /// Told how the preparation of a language goes, which can take minutes, once per machine. On the
-  /// thread that needs the language.
+  /// Told how the preparation of a language goes, which can take minutes, once per machine; an empty
+  /// step says that it is over. On the thread that needs the language.
   engine::Progress on_progress = engine::no_progress;
   /// Told what an operator should know. From any thread.
   std::function<void(std::string_view)> on_notice = {};
@@ -139,9 +140,6 @@ class Host {
   /// By its identifier or another name; case does not matter. Errors: kInvalidArgument naming those
   /// there are.
   Result<LanguageInfo> language(std::string_view name) const;
-  /// The language of a program: by the file's ending, else by a #! line. Errors: kInvalidArgument
-  /// saying how to name it.
-  Result<LanguageInfo> guess_language(std::string_view file_name, std::string_view code) const;
   /// Makes a language ready now instead of at its first run: an engine that has all it needs.
   Result<std::shared_ptr<engine::Engine>> load(std::string_view language) const;
   /// The built-in languages, and what is there of them.
@@ -153,6 +151,18 @@ class Host {
   explicit Host(std::shared_ptr<host::Core> core) : core_(std::move(core)) {}
   std::shared_ptr<host::Core> core_;  // shared by all handles
 };
+
+/// A built-in language, by its identifier or another name; case does not matter. Errors:
+/// kInvalidArgument naming those there are.
+Result<LanguageInfo> find_language(std::string_view name);
+/// The built-in language of a program: by the file's ending, else by a #! line. Errors:
+/// kInvalidArgument saying how to name it.
+Result<LanguageInfo> guess_language(std::string_view file_name, std::string_view code);
+
+/// A run and its outcome as one line of JSON: the wire protocol's ExecutionResult (docs/protocol.md).
+/// `files` tells what became of those in a WorkspaceFolder.
+std::string outcome_json(const LanguageInfo& language, const Run& run, const Outcome& outcome,
+                         const std::optional<WriteBackReport>& files = {});
 
 /// Errors: kInvalidArgument saying the rule: 1 to 63 of A-Z a-z 0-9 . _ -, no hyphen at either end,
 /// none of the reserved names.

@@ -30,7 +30,9 @@ using EnvChanges = std::map<std::string, std::optional<std::string>>;
 
 /// What is stored of a context's memory.
 struct SavedMemory {
-  std::uint64_t bytes = 0;         ///< that differ from the language's image
+  std::string build;               ///< of the language that it belongs to
+  std::uint64_t pages = 0;         ///< of 4 KiB that differ from the language's image
+  std::uint64_t bytes = 0;         ///< those pages'
   std::uint64_t stored_bytes = 0;  ///< what they take on disk
   TimePoint taken_at;
   bool stale = false;  ///< later runs could not be saved

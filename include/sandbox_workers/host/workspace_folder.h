@@ -10,15 +10,9 @@
 
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/workspace/workspace.h"
+#include "sandbox_workers/workspace/write_back_report.h"
 
 namespace sw {
-
-/// What became of the files that runs left in a workspace that was loaded from a folder.
-struct WriteBackReport {
-  std::size_t written = 0;  ///< files, folders and links that were made, changed or removed
-  std::vector<std::string> refused;  ///< what was left as it was, with the reason
-  std::vector<std::string> left;     ///< what could not be removed, with the reason
-};
 
 /// A folder of the host as the workspace of runs outside of sandboxes (Run::workspace). Links in it
 /// are never followed.
@@ -28,6 +22,10 @@ class WorkspaceFolder {
   /// Errors: kLimitExceeded past `limits`; those of reading the folder.
   static Result<WorkspaceFolder> load(const std::filesystem::path& folder,
                                       const wasi::TreeLimits& limits = {});
+  /// A text file of a folder that is not loaded: also through links that stay in the folder.
+  /// Errors: kInvalidArgument for what is no file, or too large.
+  static Result<std::string> read_text(const std::filesystem::path& folder, const std::string& name,
+                                       std::size_t bytes_max);
   ~WorkspaceFolder();
   WorkspaceFolder(WorkspaceFolder&&) noexcept;
   WorkspaceFolder& operator=(WorkspaceFolder&&) noexcept;
@@ -36,9 +34,9 @@ class WorkspaceFolder {
   /// What could not be loaded, with the reason; `write_back` leaves it alone.
   const std::vector<std::string>& left_out() const;
   /// Makes the folder look like the workspace. Each file is replaced whole: a reader sees the old
-  /// content or the new. After an Error the folder is as it was.
-  /// Errors: kConflict if the folder has changed meanwhile where something is to be written.
-  Result<WriteBackReport> write_back();
+  /// content or the new. After an error, which the report tells, the folder is as it was: when it has
+  /// changed meanwhile where something is to be written, for one.
+  WriteBackReport write_back();
 
  private:
   struct Loaded;

@@ -32,9 +32,6 @@ Response not_found_response(std::int64_t now_ms);
 /// 405 with Allow: `methods` are like "GET, POST".
 Response method_not_allowed_response(std::string_view methods, std::int64_t now_ms);
 
-/// The whole note of a context's first run when there is nothing else to say.
-inline constexpr std::string_view kNewContextNote = "the context is new";
-
 /// 1 to 128 of A-Z a-z 0-9 . _ -
 bool is_interpreter_key(std::string_view key);
 
