@@ -179,46 +179,59 @@ namespace {
 /// A Worker and all that it stands on.
 class OwnedParts {
  public:
-  explicit OwnedParts(const RuntimeWorkerOptions& options)
-      : clock_(object::make_system_clock()),
-        guests_({.slots = options.runs_at_once}),
-        residency_(options.residency) {}
-
-  Result<void> open(std::shared_ptr<engine::Engine> engine, RuntimeWorkerOptions options) {
-    if (options.storage_folder.empty()) {
-      storage_ = storage::open_memory_storage(memory_);
-    } else {
-      SW_TRY(storage_, storage::open_sqlite_storage(options.storage_folder, {}));
-    }
-    objects_.emplace(*storage_, *clock_, object::HostOptions{});
-    worker_.emplace(
-        std::move(engine), std::move(options),
-        WorkerParts{
-            .objects = *objects_, .clock = *clock_, .guests = guests_, .residency = residency_});
-    objects_->start_alarms();
-    return {};
+  OwnedParts(std::shared_ptr<engine::Engine> engine, RuntimeWorkerOptions options,
+             std::unique_ptr<storage::Storage> storage)
+      : guests_({.slots = options.runs_at_once}),
+        residency_(options.residency),
+        storage_(std::move(storage)),
+        objects_(*storage_, *clock_, {}),
+        worker_(std::move(engine), std::move(options),
+                {.objects = objects_,
+                 .clock = *clock_,
+                 .guests = guests_,
+                 .residency = residency_}) {
+    objects_.start_alarms();
   }
 
-  RuntimeWorker* worker() { return &*worker_; }
+  RuntimeWorker* worker() { return &worker_; }
 
  private:
-  const std::unique_ptr<object::Clock> clock_;
+  const std::unique_ptr<object::Clock> clock_ = object::make_system_clock();
   executor::GuestPool guests_;
   ResidencyPool residency_;
-  storage::MemoryDisk memory_;
-  std::unique_ptr<storage::Storage> storage_;
-  std::optional<object::ObjectHost> objects_;
-  std::optional<Worker> worker_;
+  const std::unique_ptr<storage::Storage> storage_;
+  object::ObjectHost objects_;
+  Worker worker_;
+};
+
+/// Contexts in memory, which goes with the Worker.
+struct InMemory {
+  storage::MemoryDisk disk;
+  std::shared_ptr<RuntimeWorker> worker = {};
 };
 
 }  // namespace
 
+std::shared_ptr<RuntimeWorker> make_runtime_worker(std::shared_ptr<engine::Engine> engine,
+                                                   RuntimeWorkerOptions options,
+                                                   std::unique_ptr<storage::Storage> storage) {
+  auto parts =
+      std::make_shared<OwnedParts>(std::move(engine), std::move(options), std::move(storage));
+  RuntimeWorker* const worker = parts->worker();
+  return {std::move(parts), worker};
+}
+
 Result<std::shared_ptr<RuntimeWorker>> make_runtime_worker(std::shared_ptr<engine::Engine> engine,
                                                            RuntimeWorkerOptions options) {
-  auto parts = std::make_shared<OwnedParts>(options);
-  SW_CHECK_OK(parts->open(std::move(engine), std::move(options)));
-  RuntimeWorker* const worker = parts->worker();
-  return std::shared_ptr<RuntimeWorker>(std::move(parts), worker);
+  if (!options.storage_folder.empty()) {
+    SW_TRY(auto storage, storage::open_sqlite_storage(options.storage_folder, {}));
+    return make_runtime_worker(std::move(engine), std::move(options), std::move(storage));
+  }
+  auto in_memory = std::make_shared<InMemory>();
+  in_memory->worker = make_runtime_worker(std::move(engine), std::move(options),
+                                          storage::open_memory_storage(in_memory->disk));
+  RuntimeWorker* const worker = in_memory->worker.get();
+  return std::shared_ptr<RuntimeWorker>(std::move(in_memory), worker);
 }
 
 }  // namespace sw::interpreter

@@ -52,4 +52,9 @@ class Worker final : public RuntimeWorker {
   const std::string class_name_;
 };
 
+/// A Worker by itself, whose contexts are kept in `storage`.
+std::shared_ptr<RuntimeWorker> make_runtime_worker(std::shared_ptr<engine::Engine> engine,
+                                                   RuntimeWorkerOptions options,
+                                                   std::unique_ptr<storage::Storage> storage);
+
 }  // namespace sw::interpreter

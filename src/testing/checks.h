@@ -4,6 +4,7 @@
 
 // What the groups of checks share.
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,14 +15,15 @@
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/testing/conformance.h"
+#include "testing/progress.h"
 
 namespace sw::testing {
 
 /// Runs checks in order and reports each.
 class Checks {
  public:
-  explicit Checks(std::function<void(const CheckReport&)> on_check)
-      : on_check_(std::move(on_check)) {}
+  /// `progress` outlives it.
+  explicit Checks(Progress& progress) : progress_(progress) {}
 
   /// The violation, if `body` finds one, with the check's name before it.
   Result<void> check(std::string_view name, const std::function<Result<void>()>& body);
@@ -34,8 +36,14 @@ class Checks {
     return {};
   }
 
+  /// Does one run of the engine, which may take `wall_max`.
+  void run_limited(std::chrono::nanoseconds wall_max, const std::function<void()>& body);
+  /// The same where guests can run.
+  Result<void> run_guest(engine::Engine& engine, std::chrono::nanoseconds wall_max,
+                         const std::function<void()>& body);
+
  private:
-  std::function<void(const CheckReport&)> on_check_;
+  Progress& progress_;
 };
 
 Error violated(std::string what);

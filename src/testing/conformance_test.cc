@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "testing/counter_engine.h"
@@ -87,8 +89,28 @@ void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
 class EachFault : public ::testing::TestWithParam<Fault> {};
 
 TEST_P(EachFault, IsFound) {
-  EXPECT_THAT(violation_of(std::make_shared<CounterEngine>(GetParam().faults)),
-              HasSubstr(GetParam().violated));
+  const CounterEngine::Faults& faults = GetParam().faults;
+  const bool hangs = faults.ignores_limit || faults.ignores_limit_in_cell;
+  std::string reported = "none";
+  const auto kept = run_engine_conformance(
+      std::make_shared<CounterEngine>(faults), kCounterPrograms,
+      {.patience = hangs ? std::chrono::nanoseconds(std::chrono::seconds(1))
+                         : ConformanceOptions{}.patience,
+       .on_check = [&](const CheckReport& report) {
+         EXPECT_EQ(reported, "none") << "a check after the violation";
+         if (report.violation != nullptr) reported = report.violation->message;
+       }});
+  ASSERT_FALSE(kept.ok());
+  EXPECT_THAT(kept.error().message, HasSubstr(GetParam().violated));
+  EXPECT_EQ(reported, kept.error().message);
+}
+
+TEST(Conformance, ChecksReportOnTheThreadThatAsked) {
+  const auto thread = std::this_thread::get_id();
+  const auto kept = run_engine_conformance(
+      std::make_shared<CounterEngine>(), kCounterPrograms,
+      {.on_check = [&](const CheckReport&) { EXPECT_EQ(std::this_thread::get_id(), thread); }});
+  EXPECT_TRUE(kept.ok()) << kept.error().message;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -134,6 +156,24 @@ INSTANTIATE_TEST_SUITE_P(
               {.limit_changes_memory = true},
               "a limit leaves an instance usable, or invalid: expected the value '1', got the "
               "value '2'"},
+        Fault{"error_is_completed",
+              {.error_is_completed = true},
+              "an error of the code is part of the outcome: `ending` is kCompleted for the error "
+              "EngineError: as asked"},
+        Fault{"limit_is_completed",
+              {.limit_is_completed = true},
+              "an endless program ends at its limit: `ending` is kCompleted"},
+        Fault{"value_is_no_completion",
+              {.value_is_no_completion = true},
+              "a simple program gives its value: `ending` is kGuestError for the value '0'"},
+        Fault{"ignores_limit",
+              {.ignores_limit = true},
+              "an endless program ends at its limit: a run that may take 0.1 s has not ended 1 s "
+              "later"},
+        Fault{"ignores_limit_in_cell",
+              {.ignores_limit_in_cell = true},
+              "a limit leaves an instance usable, or invalid: a run that may take 0.1 s has not "
+              "ended"},
         Fault{"hides_cwd",
               {.hides_cwd = true},
               "the current directory is kept: `cwd` is '/workspace'"},

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cstring>
 #include <memory>
 #include <string>
@@ -44,6 +46,11 @@ class CounterEngine final : public engine::Engine {
     bool loses_open_file = false;
     bool cannot_save = false;
     bool limit_changes_memory = false;
+    bool error_is_completed = false;
+    bool limit_is_completed = false;
+    bool value_is_no_completion = false;
+    bool ignores_limit = false;          ///< of a run without context
+    bool ignores_limit_in_cell = false;  ///< of an instance
   };
 
   CounterEngine() : CounterEngine(Faults{}) {}
@@ -123,10 +130,13 @@ class CounterEngine final : public engine::Engine {
     Outcome perform(const Run& request) {
       const std::string& code = request.code;
       if (code == "error") {
+        if (faults_.error_is_completed) return failed("EngineError", Ending::kCompleted);
         invalid_ = faults_.error_invalidates;
         return failed("EngineError", Ending::kGuestError);
       }
       if (code == "limit") {
+        if (workspace_ ? faults_.ignores_limit_in_cell : faults_.ignores_limit) wait_for_ever();
+        if (faults_.limit_is_completed) return failed(kExecutionLimitError, Ending::kCompleted);
         if (faults_.limit_changes_memory) set(get() + 1);
         return failed(faults_.limit_is_an_error_of_its_own ? "TimeoutError" : kExecutionLimitError,
                       Ending::kTimeLimit);
@@ -178,8 +188,12 @@ class CounterEngine final : public engine::Engine {
       return number;
     }
     void set(std::uint32_t number) { std::memcpy(memory_.data(), &number, sizeof number); }
-    static Outcome value(std::string text) {
+    [[noreturn]] static void wait_for_ever() {
+      for (;;) ::pause();
+    }
+    Outcome value(std::string text) const {
       Outcome outcome;
+      if (faults_.value_is_no_completion) outcome.ending = Ending::kGuestError;
       outcome.value = Value{.text = std::move(text)};
       return outcome;
     }

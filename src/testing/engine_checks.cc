@@ -12,17 +12,16 @@ namespace sw::testing {
 
 namespace {
 
-using Outcome;
-using Run;
 using engine::Engine;
 
 // Long enough that a slow machine begins the program, short enough to wait for.
 constexpr std::chrono::milliseconds kEndlessFor{100};
 
-Result<Outcome> run(Engine& engine, const Run& request) {
+Result<Outcome> run(Checks& checks, Engine& engine, const Run& request) {
   RunOutput output;
   Result<Outcome> outcome = Outcome{};
-  SW_CHECK_OK(engine.on_guest_thread([&] { outcome = engine.run(request, output); }));
+  SW_CHECK_OK(checks.run_guest(engine, request.limits.wall_max,
+                               [&] { outcome = engine.run(request, output); }));
   if (!outcome.ok()) {
     return violated(fmt::format("`run` failed: {}", outcome.error().message));
   }
@@ -43,31 +42,31 @@ Result<void> check_limits(const engine::EngineLimits& limits) {
   return {};
 }
 
-Result<void> check_env(Engine& engine, const EnvProgram& program) {
+Result<void> check_env(Checks& checks, Engine& engine, const EnvProgram& program) {
   Run request = request_for(program.code);
   request.env = {{program.name, program.value}};
-  SW_TRY(const Outcome with, run(engine, request));
+  SW_TRY(const Outcome with, run(checks, engine, request));
   SW_CHECK_OK(expect_value(with, program.expect_text));
   request.env.clear();
-  SW_TRY(const Outcome without, run(engine, request));
+  SW_TRY(const Outcome without, run(checks, engine, request));
   if (!without.error && without.value && without.value->text == program.expect_text) {
     return violated("the next run sees the variable, too");
   }
   return {};
 }
 
-Result<void> check_nothing_remains(Engine& engine, const DefineAndUse& program) {
-  SW_TRY(const Outcome defined, run(engine, request_for(program.define)));
+Result<void> check_nothing_remains(Checks& checks, Engine& engine, const DefineAndUse& program) {
+  SW_TRY(const Outcome defined, run(checks, engine, request_for(program.define)));
   SW_CHECK_OK(expect_value(defined));
-  SW_TRY(const Outcome used, run(engine, request_for(program.use)));
+  SW_TRY(const Outcome used, run(checks, engine, request_for(program.use)));
   if (used.error || !used.value || used.value->text != program.expect_text) return {};
   return violated("the second run sees what the first one defined");
 }
 
-Result<void> check_endless(Engine& engine, const std::string& code) {
+Result<void> check_endless(Checks& checks, Engine& engine, const std::string& code) {
   Run request = request_for(code);
   request.limits.wall_max = kEndlessFor;
-  SW_TRY(const Outcome outcome, run(engine, request));
+  SW_TRY(const Outcome outcome, run(checks, engine, request));
   return expect_limit(outcome);
 }
 
@@ -76,12 +75,12 @@ Result<void> check_endless(Engine& engine, const std::string& code) {
 Result<void> check_engine(Checks& checks, const std::shared_ptr<Engine>& engine,
                           const ConformancePrograms& programs) {
   const auto simple_works = [&]() -> Result<void> {
-    SW_TRY(const Outcome outcome, run(*engine, request_for(programs.simple.code)));
+    SW_TRY(const Outcome outcome, run(checks, *engine, request_for(programs.simple.code)));
     return expect_value(outcome, programs.simple.expect_text);
   };
   SW_CHECK_OK(checks.check("a simple program gives its value", simple_works));
   SW_CHECK_OK(checks.check("an error of the code is part of the outcome", [&]() -> Result<void> {
-    SW_TRY(const Outcome outcome, run(*engine, request_for(programs.error)));
+    SW_TRY(const Outcome outcome, run(checks, *engine, request_for(programs.error)));
     return expect_error(outcome);
   }));
   SW_CHECK_OK(
@@ -90,16 +89,16 @@ Result<void> check_engine(Checks& checks, const std::shared_ptr<Engine>& engine,
                            [&] { return check_limits(engine->info().limits); }));
   SW_CHECK_OK(
       checks.check_with("a run sees its environment and no other's", programs.env,
-                        [&](const EnvProgram& program) { return check_env(*engine, program); }));
+                        [&](const EnvProgram& program) { return check_env(checks, *engine, program); }));
   SW_CHECK_OK(checks.check_with(
       "nothing of a run remains for the next", programs.stateful,
-      [&](const DefineAndUse& program) { return check_nothing_remains(*engine, program); }));
+      [&](const DefineAndUse& program) { return check_nothing_remains(checks, *engine, program); }));
   SW_CHECK_OK(
       checks.check_with("an endless program ends at its limit", programs.endless,
-                        [&](const std::string& code) { return check_endless(*engine, code); }));
+                        [&](const std::string& code) { return check_endless(checks, *engine, code); }));
   SW_CHECK_OK(checks.check_with("a crash is part of the outcome", programs.crash,
                                 [&](const std::string& code) -> Result<void> {
-                                  SW_TRY(const Outcome outcome, run(*engine, request_for(code)));
+                                  SW_TRY(const Outcome outcome, run(checks, *engine, request_for(code)));
                                   return expect_error(outcome);
                                 }));
   return checks.check("a simple program works after all that", simple_works);

@@ -19,7 +19,6 @@ namespace sw::testing {
 
 namespace {
 
-using ContextState;
 using engine::Engine;
 using protocol::ExecuteResponse;
 
@@ -60,12 +59,13 @@ class AnotherBuild final : public Engine {
 /// A Sandbox as small as can be: files, and one Interpreter behind a Worker that can be replaced.
 class Client {
  public:
-  Client(std::shared_ptr<TestState> state, std::string key)
-      : state_(std::move(state)), key_(std::move(key)), workspace_(wasi::TreeLimits{}, 0) {}
+  Client(Checks& checks, std::shared_ptr<TestState> state, std::string key)
+      : checks_(checks), state_(std::move(state)), key_(std::move(key)), workspace_(wasi::TreeLimits{}, 0) {}
 
   /// Drops the Worker, if there is one, and makes one over the same state.
   Result<void> restart(const std::shared_ptr<Engine>& engine) {
     worker_.reset();
+    engine_ = engine;
     SW_TRY(worker_, serve(engine, state_));
     return {};
   }
@@ -95,21 +95,25 @@ class Client {
                                   std::chrono::nanoseconds wall_max = RunLimits{}.wall_max,
                                   AfterError after_error = AfterError::kKeep) {
     protocol::ExecuteArgs args;
-    args.context_id = id;
-    args.code = code;
+    args.run.context = id;
+    args.run.code = code;
+    args.run.limits.wall_max = wall_max;
+    args.run.on_error = after_error;
     args.workspace = workspace_.manifest();
-    args.limits.wall_max = wall_max;
-    args.after_error = after_error;
+    const wasi::TreeState files = workspace_.remember();
     const auto get_files = [&](const std::vector<std::string>& paths) {
-      std::vector<WorkspaceFile> files;
+      std::vector<WorkspaceFile> found;
       for (const std::string& path : paths) {
-        if (auto file = workspace_.read_bytes(path); file.ok()) files.push_back(*std::move(file));
+        if (auto file = workspace_file(files, path)) found.push_back(*std::move(file));
       }
-      return files;
+      return found;
     };
     RunOutput output;
     SW_TRY(const auto interpreter, worker_->interpreter(key_));
-    auto response = interpreter->execute(std::move(args), get_files, output);
+    Result<ExecuteResponse> response = Error{};
+    SW_CHECK_OK(checks_.run_guest(*engine_, wall_max, [&] {
+      response = interpreter->execute(std::move(args), get_files, output);
+    }));
     if (!response.ok()) {
       return violated(fmt::format("the run is refused: {}: {}", code_name(response.error().code),
                                   response.error().message));
@@ -125,10 +129,12 @@ class Client {
   }
 
  private:
+  Checks& checks_;
   const std::shared_ptr<TestState> state_;  // shared with the Worker
+  std::shared_ptr<Engine> engine_;          // shared with the Worker
   const std::string key_;
   Workspace workspace_;
-  std::shared_ptr<interpreter::InterpreterWorker> worker_;
+  std::shared_ptr<interpreter::RuntimeWorker> worker_;
 };
 
 class ServerChecks {
@@ -161,7 +167,7 @@ class ServerChecks {
         }));
     SW_CHECK_OK(checks_.check("a cell runs in a context", [&]() -> Result<void> {
       SW_TRY(const ExecuteResponse response, client_.expect_value("ctx-1", stateful().define));
-      return response.executions == 1 ? Result<void>()
+      return response.outcome.context->executions == 1 ? Result<void>()
                                       : violated("`executions` is not 1 after the first run");
     }));
     SW_CHECK_OK(checks_.check("the next cell finds what it left, and memory is saved",
@@ -177,7 +183,7 @@ class ServerChecks {
         checks_.check("memory is saved after an error of the code, too", [&]() -> Result<void> {
           SW_TRY(const ExecuteResponse response, client_.execute("ctx-1", programs_.error));
           SW_CHECK_OK(expect_error(response.outcome));
-          if (!response.snapshot_ms || response.snapshot->stale)
+          if (!response.outcome.context->snapshot_ms || response.snapshot->stale)
             return violated("no snapshot was taken");
           SW_CHECK_OK(client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
           return {};
@@ -192,7 +198,7 @@ class ServerChecks {
     SW_TRY(const auto response,
            client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
     SW_CHECK_OK(expect_state(response, ContextState::kLive));
-    if (!response.snapshot || !response.snapshot_ms) return violated("no snapshot was taken");
+    if (!response.snapshot || !response.outcome.context->snapshot_ms) return violated("no snapshot was taken");
     if (response.snapshot->build != engine_->info().build) {
       return violated(fmt::format("the snapshot is of the build '{}'", response.snapshot->build));
     }
@@ -213,8 +219,8 @@ class ServerChecks {
       SW_CHECK_OK(client_.restart(std::make_shared<AnotherBuild>(engine_)));
       SW_TRY(const auto response, client_.expect_value("build", stateful().define));
       SW_CHECK_OK(expect_state(response, ContextState::kFresh));
-      if (response.note.empty()) return violated("`note` does not say why");
-      if (response.executions != before.executions + 1)
+      if (response.outcome.context->note.empty()) return violated("`note` does not say why");
+      if (response.outcome.context->executions != before.outcome.context->executions + 1)
         return violated("`executions` did not go on");
       return client_.restart(engine_);
     });
@@ -226,7 +232,7 @@ class ServerChecks {
     SW_TRY(const auto defined, client_.expect_value("limit", stateful().define));
     SW_TRY(const ExecuteResponse limited, client_.execute("limit", endless, kEndlessFor));
     SW_CHECK_OK(expect_limit(limited.outcome));
-    if (!limited.snapshot_ms) return lost("limit", defined, limited);
+    if (!limited.outcome.context->snapshot_ms) return lost("limit", defined, limited);
     if (limited.snapshot->stale) return violated("the snapshot is called stale");
     SW_CHECK_OK(client_.expect_value("limit", stateful().use, stateful().expect_text));
     return {};
@@ -237,7 +243,7 @@ class ServerChecks {
     SW_TRY(const auto defined, client_.expect_value("crash", stateful().define));
     SW_TRY(const ExecuteResponse crashed, client_.execute("crash", crash));
     SW_CHECK_OK(expect_error(crashed.outcome));
-    if (crashed.snapshot_ms) return violated("a snapshot was taken");
+    if (crashed.outcome.context->snapshot_ms) return violated("a snapshot was taken");
     return lost("crash", defined, crashed);
   }
 
@@ -275,12 +281,12 @@ class ServerChecks {
   Result<void> cwd(const CwdProgram& program) {
     SW_CHECK_OK(client_.create("cwd"));
     SW_TRY(const auto entered, client_.expect_value("cwd", program.enter));
-    if (entered.cwd != kFolder)
-      return violated(fmt::format("`cwd` is '{}' after going there", entered.cwd));
+    if (entered.outcome.cwd != kFolder)
+      return violated(fmt::format("`cwd` is '{}' after going there", entered.outcome.cwd));
     SW_CHECK_OK(client_.expect_value("cwd", program.show, program.expect_text));
     SW_CHECK_OK(client_.restart(engine_));
     SW_TRY(const auto shown, client_.expect_value("cwd", program.show, program.expect_text));
-    return shown.cwd == kFolder ? Result<void>() : violated("`cwd` is another one after a restart");
+    return shown.outcome.cwd == kFolder ? Result<void>() : violated("`cwd` is another one after a restart");
   }
 
   Result<void> files(const FilesProgram& program) {
@@ -330,7 +336,7 @@ class ServerChecks {
     SW_CHECK_OK(client_.expect_value("open", program.define));
     SW_TRY(const auto used, client_.expect_value("open", program.use, program.expect_text));
     // An engine that cannot save open files says so, and then a restart may lose them.
-    if (!used.snapshot_ms) {
+    if (!used.outcome.context->snapshot_ms) {
       return !used.snapshot || used.snapshot->stale ? Result<void>()
                                                     : violated("nothing was saved or called stale");
     }
@@ -348,11 +354,11 @@ class ServerChecks {
   }
 
   static Result<void> expect_state(const ExecuteResponse& response, ContextState expected) {
-    if (response.state == expected) return {};
+    if (response.outcome.context->state == expected) return {};
     static constexpr const char* kNames[] = {"live", "restored", "fresh"};
     return violated(fmt::format("`state` is {} instead of {} ({})",
-                                kNames[static_cast<int>(response.state)],
-                                kNames[static_cast<int>(expected)], response.note));
+                                kNames[static_cast<int>(response.outcome.context->state)],
+                                kNames[static_cast<int>(expected)], response.outcome.context->note));
   }
 
   Checks& checks_;
@@ -365,7 +371,7 @@ class ServerChecks {
 
 Result<void> check_server(Checks& checks, const std::shared_ptr<Engine>& engine,
                           const ConformancePrograms& programs, const ConformanceOptions& options) {
-  Client client(options.state ? options.state : create_test_state(), options.key);
+  Client client(checks, options.state ? options.state : create_test_state(), options.key);
   SW_CHECK_OK(client.restart(engine));
   return ServerChecks(checks, engine, programs, client).run();
 }

@@ -16,7 +16,6 @@ namespace sw::testing {
 
 namespace {
 
-using Outcome;
 using engine::Engine;
 using engine::SessionInstance;
 
@@ -25,8 +24,8 @@ constexpr std::chrono::milliseconds kEndlessFor{100};
 /// An engine's instances and the files they share.
 class Sessions {
  public:
-  explicit Sessions(Engine& engine)
-      : engine_(engine), workspace_(std::make_shared<Workspace>(wasi::TreeLimits{}, 0)) {}
+  Sessions(Checks& checks, Engine& engine)
+      : checks_(checks), engine_(engine), workspace_(std::make_shared<Workspace>(wasi::TreeLimits{}, 0)) {}
 
   Result<std::unique_ptr<SessionInstance>> boot() { return engine_.boot(options()); }
   Result<std::unique_ptr<SessionInstance>> restore(engine::SnapshotSource& source) {
@@ -39,7 +38,9 @@ class Sessions {
     request.workspace = workspace_;
     request.limits.wall_max = wall_max;
     RunOutput output;
-    return instance.execute(request, output);
+    Result<Outcome> outcome = Outcome{};
+    checks_.run_limited(wall_max, [&] { outcome = instance.execute(request, output); });
+    return outcome;
   }
 
   /// An instance in which `code` has run well.
@@ -58,6 +59,7 @@ class Sessions {
  private:
   engine::SessionOptions options() const { return {.workspace = workspace_}; }
 
+  Checks& checks_;
   Engine& engine_;
   std::shared_ptr<Workspace> workspace_;  // shared with the instances
 };
@@ -139,7 +141,7 @@ Result<void> check_random(Sessions& sessions, std::string_view code) {
 
 Result<void> check_sessions(Checks& checks, const std::shared_ptr<Engine>& engine,
                             const ConformancePrograms& programs) {
-  Sessions sessions(*engine);
+  Sessions sessions(checks, *engine);
   const auto within = [&](const std::function<Result<void>()>& body) -> Result<void> {
     Result<void> result;
     SW_CHECK_OK(engine->on_guest_thread([&] { result = body(); }));

@@ -4,37 +4,40 @@
 
 #include <utility>
 
+#include "interpreter/worker.h"
 #include "storage/memory/memory_storage.h"
 
 namespace sw::testing {
+
+struct TestState::Disk {
+  storage::MemoryDisk disk;
+};
 
 namespace {
 
 /// A Worker and what it stands on, which goes after it.
 struct Served {
   std::shared_ptr<TestState> state;
-  std::unique_ptr<storage::Storage> storage;
-  std::shared_ptr<interpreter::InterpreterWorker> worker;
+  std::shared_ptr<interpreter::RuntimeWorker> worker;
 };
 
 }  // namespace
 
-TestState::TestState() : disk_(std::make_unique<storage::MemoryDisk>()) {}
+TestState::TestState() : disk_(std::make_unique<Disk>()) {}
 TestState::~TestState() = default;
 
 std::shared_ptr<TestState> create_test_state() { return std::make_shared<TestState>(); }
 
-Result<std::shared_ptr<interpreter::InterpreterWorker>> serve(
+Result<std::shared_ptr<interpreter::RuntimeWorker>> serve(
     std::shared_ptr<engine::Engine> engine, std::shared_ptr<TestState> state,
-    interpreter::RuntimeOptions options) {
-  auto served = std::make_shared<Served>();
+    interpreter::RuntimeWorkerOptions options) {
+  auto storage = storage::open_memory_storage(state->disk_->disk);
+  const auto served = std::make_shared<Served>();
+  served->worker = interpreter::make_runtime_worker(std::move(engine), std::move(options),
+                                                    std::move(storage));
   served->state = std::move(state);
-  served->storage = storage::open_memory_storage(served->state->disk());
-  options.storage_folder.clear();
-  options.storage = served->storage.get();
-  SW_TRY(served->worker, interpreter::define_interpreter_runtime(std::move(engine), options));
-  interpreter::InterpreterWorker* const worker = served->worker.get();
-  return std::shared_ptr<interpreter::InterpreterWorker>(std::move(served), worker);
+  interpreter::RuntimeWorker* const worker = served->worker.get();
+  return std::shared_ptr<interpreter::RuntimeWorker>(served, worker);
 }
 
 }  // namespace sw::testing

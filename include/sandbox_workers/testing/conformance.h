@@ -15,6 +15,7 @@
 // it. The programs are in the engine's own language; those that are optional are for checks that
 // not every language has the means for.
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -106,6 +107,9 @@ struct ConformanceOptions {
   /// Where contexts are stored; null: a new state.
   std::shared_ptr<TestState> state = nullptr;
   std::string key = "conformance";
+  /// How much longer than its limit a run may take, on a machine that has much else to do. A run
+  /// that takes longer is a violation; its thread is left behind, with the engine.
+  std::chrono::nanoseconds patience = std::chrono::seconds(30);
   /// Called after each check, on the calling thread. After a violation no check follows.
   std::function<void(const CheckReport&)> on_check = {};
 };
