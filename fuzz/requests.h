@@ -7,9 +7,15 @@
 #include <boost/json.hpp>
 
 #include "fuzz/fuzz.h"
-#include "interpreter/server.h"
+#include "interpreter/fake_engine.h"
+#include "interpreter/interpreter.h"
+#include "interpreter/residency_pool.h"
+#include "protocol/interpreter_routes.h"
+#include "sandbox/fake_worker.h"
+#include "sandbox/names.h"
 #include "sandbox/sandbox.h"
 #include "sandbox_workers/base/utf8.h"
+#include "storage/memory/memory_storage.h"
 
 namespace sw::fuzz {
 
@@ -85,15 +91,19 @@ inline std::string any_cell(Choices& choices) {
       R"({"op":"let_go"})",
       R"({"op":"chdir","cwd":"/workspace/a"})",
       R"({"op":"write","path":"/workspace/a","content":"new"})",
-      R"({"op":"write","path":"/workspace/a","content":"bad","thenError":true})"};
+      R"({"op":"write","path":"/workspace/a","content":"bad","then":"error"})"};
   return kCells[choices.below(std::size(kCells))];
 }
 
-inline void run_cell(interpreter::InterpreterServer& server, Workspace& files, Choices& choices) {
+inline void run_cell(protocol::Interpreter& interpreter, Workspace& files, Choices& choices) {
   protocol::ExecuteArgs args;
-  args.context_id = any_id(choices);
-  args.code = any_cell(choices);
+  args.run.context = any_id(choices);
+  args.run.code = any_cell(choices);
+  static constexpr AfterError kAfterError[] = {AfterError::kKeep, AfterError::kRollback,
+                                               AfterError::kFilesBack};
+  args.run.on_error = kAfterError[choices.below(3)];
   args.workspace = files.manifest();
+  const wasi::TreeState before = files.remember();
   if (choices.coin()) args.executions_known = choices.below(5);
   const bool gives = !choices.coin();
   const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
@@ -104,11 +114,56 @@ inline void run_cell(interpreter::InterpreterServer& server, Workspace& files, C
     return found;
   };
   RunOutput output;
-  if (const auto response = server.execute(std::move(args), get_files, output); response.ok()) {
-    require(files.apply_diff(response->workspace, files.remember(), 1).ok(),
+  const auto response = interpreter.execute(std::move(args), get_files, output);
+  if (response.ok()) {
+    require(response->outcome.context.has_value(), "an answer is of a context");
+    require(Workspace::normalize(response->outcome.cwd).ok(), "its folder is in the workspace");
+    require(files.apply_diff(response->workspace, before, 1).ok(),
             "the files of a run can be taken over");
   }
 }
+
+/// A sandbox that can be read from its storage again.
+struct AnySandbox {
+  AnySandbox() { open(); }
+  void open() { one.emplace(*object, parts); }
+
+  storage::MemoryDisk disk;
+  std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
+  std::unique_ptr<storage::ObjectStorage> object =
+      storage->open(sandbox::object_name("demo").value(), sandbox::Sandbox::schema()).value();
+  object::ManualClock clock{kStart};
+  executor::GuestPool guests{{.slots = 1, .stack_bytes = std::size_t{1} << 20}};
+  const sandbox::SandboxParts parts{
+      .bindings = {{"JAVASCRIPT", std::make_shared<sandbox::FakeWorker>("javascript")},
+                   {"RUBY", std::make_shared<sandbox::FakeWorker>("ruby", false)}},
+      .clock = clock,
+      .guests = guests};
+  std::optional<sandbox::Sandbox> one;
+};
+
+/// The same of an Interpreter.
+struct AnyInterpreter {
+  bool open() {
+    one.reset();
+    auto opened = interpreter::Interpreter::open(engine, *object, residency, clock, {});
+    if (!opened.ok()) return false;
+    one = *std::move(opened);
+    return true;
+  }
+  protocol::Response fetch(const protocol::Request& request) {
+    return protocol::serve_interpreter(*one, request, kStart.time_since_epoch().count());
+  }
+
+  storage::MemoryDisk disk;
+  std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
+  std::unique_ptr<storage::ObjectStorage> object =
+      storage->open({.class_name = "interpreter_fake", .id = "key"}, {}).value();
+  object::ManualClock clock{kStart};
+  std::shared_ptr<interpreter::FakeEngine> engine = std::make_shared<interpreter::FakeEngine>();
+  interpreter::ResidencyPool residency;
+  std::unique_ptr<interpreter::Interpreter> one;
+};
 
 /// Whatever happened, a request is answered with an object, and an error has a code.
 inline json::object check_answered(const protocol::Request& request,

@@ -4,13 +4,9 @@
 // Requests to a sandbox and to an Interpreter, over storage in memory and with engines that are not
 // there. Every one is answered, with JSON, and none of them is the host's fault.
 
-#include "fuzz/fuzz.h"
 #include "fuzz/requests.h"
-#include "interpreter/fake_engine.h"
-#include "protocol/interpreter_routes.h"
-#include "sandbox/fake_worker.h"
-#include "sandbox/names.h"
-#include "storage/memory/memory_storage.h"
+
+#include "fuzz/fuzz.h"
 
 namespace sw::fuzz {
 namespace {
@@ -27,44 +23,27 @@ void check(const protocol::Request& request, const protocol::Response& response)
 }
 
 void ask_sandbox(Choices& choices) {
-  storage::MemoryDisk disk;
-  const auto storage = storage::open_memory_storage(disk);
-  const auto object =
-      storage->open(sandbox::object_name("demo").value(), sandbox::Sandbox::schema()).value();
-  object::ManualClock clock(kStart);
-  const protocol::Bindings bindings{
-      {"JAVASCRIPT", std::make_shared<sandbox::FakeWorker>("javascript")},
-      {"RUBY", std::make_shared<sandbox::FakeWorker>("ruby", false)}};
-  std::optional<sandbox::Sandbox> one;
-  one.emplace(*object, bindings, clock, sandbox::SandboxOptions{});
+  AnySandbox sandbox;
   for (int i = 0; i < kRequestsMax && !choices.empty(); ++i) {
     // Now and then it has to be read from its storage again.
-    if (choices.below(8) == 7) one.emplace(*object, bindings, clock, sandbox::SandboxOptions{});
+    if (choices.below(8) == 7) sandbox.open();
     const protocol::Request request = any_request(choices);
-    check(request, one->fetch(request));
+    check(request, sandbox.one->fetch(request));
   }
 }
 
 void ask_interpreter(Choices& choices) {
-  storage::MemoryDisk disk;
-  const auto storage = storage::open_memory_storage(disk);
-  const auto object = storage->open({.class_name = "interpreter_fake", .id = "key"}, {}).value();
-  object::ManualClock clock(kStart);
-  const auto engine = std::make_shared<interpreter::FakeEngine>();
-  const auto pool = std::make_shared<interpreter::ResidencyPool>();
+  AnyInterpreter interpreter;
   Workspace files(kWorkspaceLimits, 0);
-  auto server = interpreter::InterpreterServer::open(engine, *object, pool, clock, {}).value();
+  require(interpreter.open(), "it is opened");
   for (int i = 0; i < kRequestsMax && !choices.empty(); ++i) {
-    if (choices.below(8) == 7) {
-      server.reset();
-      server = interpreter::InterpreterServer::open(engine, *object, pool, clock, {}).value();
-    }
+    if (choices.below(8) == 7) require(interpreter.open(), "it is opened again");
     if (choices.coin()) {
-      run_cell(*server, files, choices);
+      run_cell(*interpreter.one, files, choices);
       continue;
     }
     const protocol::Request request = any_request(choices);
-    check(request, protocol::serve_interpreter(*server, request, server->now_ms()));
+    check(request, interpreter.fetch(request));
   }
 }
 

@@ -96,18 +96,28 @@ Outcome any_outcome(Choices& choices) {
   return outcome;
 }
 
-std::optional<engine::ContextReport> any_context(Choices& choices) {
+std::optional<ContextRun> any_context(Choices& choices) {
   if (!choices.coin()) return std::nullopt;
-  engine::ContextReport report{.id = to_valid_utf8(choices.text(20)),
-                               .cwd = choices.text(20),
-                               .executions = choices.any_number(),
-                               .state = "live",
-                               .note = {}};
-  if (choices.coin()) report.note = to_valid_utf8(choices.text(20));
-  if (choices.coin()) report.saved_bytes = choices.any_number();
-  if (choices.coin()) report.snapshot_ms = static_cast<double>(choices.any_number());
-  if (choices.coin()) report.expires_at_ms = static_cast<std::int64_t>(choices.any_number());
-  return report;
+  ContextRun context{.id = to_valid_utf8(choices.text(20)), .executions = choices.any_number()};
+  static constexpr ContextState kStates[] = {ContextState::kLive, ContextState::kRestored,
+                                             ContextState::kFresh};
+  context.state = kStates[choices.below(3)];
+  if (choices.coin()) context.note = choices.text(20);
+  if (choices.coin()) context.snapshot_bytes_written = choices.any_number();
+  if (choices.coin()) context.snapshot_ms = static_cast<double>(choices.any_number());
+  return context;
+}
+
+engine::ResultExtras any_extras(Choices& choices) {
+  engine::ResultExtras extras;
+  if (choices.coin()) extras.expires_at_ms = static_cast<std::int64_t>(choices.any_number());
+  if (choices.coin()) {
+    extras.files = engine::WriteBackReport{.written = choices.below(9),
+                                           .refused = {choices.text(20)},
+                                           .left = {choices.text(20)},
+                                           .error = choices.text(20)};
+  }
+  return extras;
 }
 
 }  // namespace
@@ -115,19 +125,19 @@ std::optional<engine::ContextReport> any_context(Choices& choices) {
 SW_FUZZ(result_json) {
   Choices choices(input);
   Outcome outcome = any_outcome(choices);
-  const auto context = any_context(choices);
-  const std::string out = choices.text(60);
-  const std::string err = choices.text(60);
+  outcome.context = any_context(choices);
+  outcome.cwd = choices.text(20);
+  outcome.out = choices.text(60);
+  outcome.err = choices.text(60);
+  const engine::ResultExtras extras = any_extras(choices);
   Run request;
   request.code = choices.text(60);
   request.limits.cpu_max =
       std::chrono::nanoseconds(static_cast<std::int64_t>(choices.any_number() >> 8U));
-  engine::EngineInfo info;
-  info.language = "fuzz";
   // The value comes as it comes from a driver.
   const std::string answer = choices.rest_text();
   if (auto reply = engine::parse_reply(answer); reply.ok()) outcome.value = std::move(reply->value);
-  check_line(engine::execution_result_json(info, request, outcome, out, err, context));
+  check_line(engine::execution_result_json("fuzz", "Fuzz 1", request, outcome, extras));
 }
 
 }  // namespace sw::fuzz

@@ -10,11 +10,6 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/requests.h"
 #include "fuzz/rows.h"
-#include "interpreter/fake_engine.h"
-#include "protocol/interpreter_routes.h"
-#include "sandbox/fake_worker.h"
-#include "sandbox/names.h"
-#include "storage/memory/memory_storage.h"
 
 namespace sw::fuzz {
 namespace {
@@ -23,37 +18,11 @@ constexpr int kChangesMax = 10;
 constexpr int kRequestsMax = 6;
 constexpr storage::TableId kTables = 64;
 
-/// An object of the storage, which somebody may change meanwhile.
-class Stored {
- public:
-  Stored(const storage::ObjectName& name, const storage::Schema& schema)
-      : storage_(storage::open_memory_storage(disk_)),
-        object_(storage_->open(name, schema).value()) {}
-
-  storage::ObjectStorage& object() { return *object_; }
-
-  std::vector<Row> rows() {
-    std::array<storage::TableId, kTables> tables = {};
-    std::iota(tables.begin(), tables.end(), storage::TableId{0});
-    return rows_of(*object_, tables);
-  }
-
-  void put(const std::vector<Row>& rows, std::optional<storage::Time> alarm) {
-    const auto written = object_->transact([&](storage::Transaction& transaction) -> Result<void> {
-      for (const Row& row : rows) {
-        if (row.value.empty()) SW_CHECK_OK(transaction.erase(row.table, row.key));
-        else SW_CHECK_OK(transaction.put(row.table, row.key, row.value));
-      }
-      return transaction.set_alarm(alarm);
-    });
-    require(written.ok(), "rows are written");
-  }
-
- private:
-  storage::MemoryDisk disk_;
-  std::unique_ptr<storage::Storage> storage_;
-  std::unique_ptr<storage::ObjectStorage> object_;
-};
+std::vector<Row> all_rows(storage::ObjectStorage& object) {
+  std::array<storage::TableId, kTables> tables = {};
+  std::iota(tables.begin(), tables.end(), storage::TableId{0});
+  return rows_of(object, tables);
+}
 
 /// Of a row that is JSON, one value is another.
 void change_json(Bytes& row, Choices& choices) {
@@ -84,7 +53,7 @@ void change_json(Bytes& row, Choices& choices) {
 }
 
 /// Puts them into the storage as somebody left them.
-void put_changed(Stored& stored, std::vector<Row> rows, Choices& choices) {
+void put_changed(storage::ObjectStorage& object, std::vector<Row> rows, Choices& choices) {
   std::optional<storage::Time> alarm = kStart + std::chrono::hours(1);
   for (std::size_t i = 1 + choices.below(kChangesMax); i > 0 && !rows.empty(); --i) {
     Row& row = rows[choices.below(rows.size())];
@@ -99,7 +68,14 @@ void put_changed(Stored& stored, std::vector<Row> rows, Choices& choices) {
       default: change_json(row.value, choices);
     }
   }
-  stored.put(rows, alarm);
+  const auto written = object.transact([&](storage::Transaction& transaction) -> Result<void> {
+    for (const Row& row : rows) {
+      if (row.value.empty()) SW_CHECK_OK(transaction.erase(row.table, row.key));
+      else SW_CHECK_OK(transaction.put(row.table, row.key, row.value));
+    }
+    return transaction.set_alarm(alarm);
+  });
+  require(written.ok(), "rows are written");
 }
 
 protocol::Request post(std::string path, std::string body) {
@@ -109,19 +85,12 @@ protocol::Request post(std::string path, std::string body) {
           .body = std::move(body)};
 }
 
-protocol::Response ask(sandbox::Sandbox& one, const protocol::Request& request) {
-  return one.fetch(request);
-}
-protocol::Response ask(interpreter::InterpreterServer& one, const protocol::Request& request) {
-  return protocol::serve_interpreter(one, request, one.now_ms());
-}
-
 /// The same each time.
 template <class Server>
 std::string all_of(Server& server, std::initializer_list<protocol::Request> questions) {
   std::string all;
   for (const protocol::Request& question : questions) {
-    const protocol::Response response = ask(server, question);
+    const protocol::Response response = server.fetch(question);
     check_answered(question, response);
     all += std::to_string(response.status) + " " + response.body + "\n";
   }
@@ -129,96 +98,73 @@ std::string all_of(Server& server, std::initializer_list<protocol::Request> ques
 }
 
 void use_sandbox(Choices& choices) {
-  Stored stored(sandbox::object_name("demo").value(), sandbox::Sandbox::schema());
-  object::ManualClock clock(kStart);
-  const protocol::Bindings bindings{
-      {"JAVASCRIPT", std::make_shared<sandbox::FakeWorker>("javascript")}};
-  const auto open = [&](auto& one) {
-    one.emplace(stored.object(), bindings, clock, sandbox::SandboxOptions{});
-  };
-  std::optional<sandbox::Sandbox> one;
-  open(one);
-  all_of(*one, {post("/env", R"({"envVars":{"A":"1"}})"),
-                post("/contexts", R"({"binding":"JAVASCRIPT","id":"a"})"),
-                post("/files", R"({"op":"write","path":"a","content":"text"})"),
-                post("/files", R"({"op":"mkdir","path":"b/c","recursive":true})"),
-                post("/files", R"({"op":"write","path":"b/d","content":"more"})"),
-                post("/execute", R"({"contextId":"a","code":"1"})")});
-  put_changed(stored, stored.rows(), choices);
+  AnySandbox sandbox;
+  all_of(*sandbox.one, {post("/env", R"({"envVars":{"A":"1"}})"),
+                        post("/contexts", R"({"binding":"JAVASCRIPT","id":"a"})"),
+                        post("/files", R"({"op":"write","path":"a","content":"text"})"),
+                        post("/files", R"({"op":"mkdir","path":"b/c","recursive":true})"),
+                        post("/files", R"({"op":"write","path":"b/d","content":"more"})"),
+                        post("/execute", R"({"contextId":"a","code":"1"})")});
+  put_changed(*sandbox.object, all_rows(*sandbox.object), choices);
   const auto look = [&] {
-    open(one);
-    return all_of(*one, {{.path = "/contexts"},
-                         post("/files", R"({"op":"list","path":"/workspace","recursive":true})"),
-                         post("/files", R"({"op":"read","path":"a"})"),
-                         {.path = "/"}});
+    sandbox.open();
+    return all_of(*sandbox.one,
+                  {{.path = "/contexts"},
+                   post("/files", R"({"op":"list","path":"/workspace","recursive":true})"),
+                   post("/files", R"({"op":"read","path":"a"})"),
+                   {.path = "/"}});
   };
   look();  // may move the alarm
   const std::string first = look();
   require(look() == first, "the same is read again:", first);
   for (int i = 0; i < kRequestsMax && !choices.empty(); ++i) {
     const protocol::Request request = any_request(choices);
-    check_answered(request, one->fetch(request));
+    check_answered(request, sandbox.one->fetch(request));
   }
-  (void)one->alarm();
+  (void)sandbox.one->on_alarm(kStart);
   const std::string last = look();
   require(look() == last, "the same is read again:", last);
 }
 
-/// An Interpreter that can be closed and opened again.
-struct Interpreter {
-  bool open() {
-    server.reset();
-    auto opened = interpreter::InterpreterServer::open(engine, stored.object(), pool, clock, {});
-    if (!opened.ok()) return false;
-    server = *std::move(opened);
-    return true;
-  }
-  std::string look() {
-    return all_of(*server, {{.path = "/contexts"}, {.path = "/contexts/a/checkpoints"}});
-  }
-
-  Stored stored{{.class_name = "interpreter_fake", .id = "key"}, {}};
-  object::ManualClock clock{kStart};
-  std::shared_ptr<interpreter::FakeEngine> engine = std::make_shared<interpreter::FakeEngine>();
-  std::shared_ptr<interpreter::ResidencyPool> pool = std::make_shared<interpreter::ResidencyPool>();
-  std::unique_ptr<interpreter::InterpreterServer> server;
-};
+std::string look(AnyInterpreter& interpreter) {
+  return all_of(interpreter, {{.path = "/contexts"}, {.path = "/contexts/a/checkpoints"}});
+}
 
 /// Of one with a context that has run twice, and a checkpoint.
 std::vector<Row> interpreter_rows() {
-  Interpreter one;
-  require(one.open(), "it is opened");
-  all_of(*one.server, {post("/contexts", R"({"id":"a"})")});
+  AnyInterpreter interpreter;
+  require(interpreter.open(), "it is opened");
+  all_of(interpreter, {post("/contexts", R"({"id":"a"})")});
   RunOutput output;
   for (const char* code :
        {R"({"op":"inc"})", R"({"op":"write","path":"/workspace/a","content":"new"})"}) {
     protocol::ExecuteArgs args;
-    args.context_id = "a";
-    args.code = code;
-    (void)one.server->execute(
+    args.run.context = "a";
+    args.run.code = code;
+    (void)interpreter.one->execute(
         std::move(args), [](const auto&) { return std::vector<WorkspaceFile>(); }, output);
   }
-  all_of(*one.server, {post("/contexts/a/checkpoints", R"({"name":"k"})")});
-  return one.stored.rows();
+  all_of(interpreter, {post("/contexts/a/checkpoints", R"({"name":"k"})")});
+  return all_rows(*interpreter.object);
 }
 
 void use_interpreter(Choices& choices) {
   static const std::vector<Row> good = interpreter_rows();
-  Interpreter one;
-  put_changed(one.stored, good, choices);
-  if (!one.open()) return;
-  const std::string first = one.look();
-  require(one.open() && one.look() == first, "the same is read again:", first);
+  AnyInterpreter interpreter;
+  put_changed(*interpreter.object, good, choices);
+  if (!interpreter.open()) return;
+  const std::string first = look(interpreter);
+  require(interpreter.open() && look(interpreter) == first, "the same is read again:", first);
   Workspace files(kWorkspaceLimits, 0);
   for (int i = 0; i < kRequestsMax && !choices.empty(); ++i) {
     if (choices.coin()) {
-      run_cell(*one.server, files, choices);
+      run_cell(*interpreter.one, files, choices);
       continue;
     }
     const protocol::Request request = any_request(choices);
-    check_answered(request, ask(*one.server, request));
+    check_answered(request, interpreter.fetch(request));
   }
-  (void)one.server->on_alarm();
+  (void)interpreter.one->on_alarm(kStart);
 }
 
 }  // namespace

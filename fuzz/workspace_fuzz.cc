@@ -119,13 +119,51 @@ void check_mirror(Workspace& files, Choices& choices) {
   check(mirror);
 }
 
+bool same(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b) {
+  return a.type == b.type && a.target == b.target &&
+         as_text(a.bytes.bytes) == as_text(b.bytes.bytes);
+}
+
+const wasi::TreeState::Entry* find(const wasi::TreeState& state, const std::string& path) {
+  const auto found = state.entries().find(path);
+  return found == state.entries().end() ? nullptr : &found->second;
+}
+
+/// Of two runs that began with the same files, what the later did is there, and so is what both
+/// left alone.
+void check_two_runs(Workspace& files, Choices& choices) {
+  const wasi::TreeState began = files.remember();
+  wasi::TreeState ended[2];
+  WorkspaceDiff diffs[2];
+  for (std::size_t run = 0; run < 2; ++run) {
+    Workspace mirror(kLimits, 0);
+    require(mirror.apply_diff(workspace_diff({}, began), {}, 5).ok(), "a mirror is made");
+    const wasi::TreeState before = mirror.remember();
+    for (int i = 0; i < 4; ++i) act(mirror, choices);
+    ended[run] = mirror.remember();
+    diffs[run] = workspace_diff(before, ended[run]);
+  }
+  for (const WorkspaceDiff& diff : diffs)
+    require(files.apply_diff(diff, began, 5).ok(), "it is applied");
+  const wasi::TreeState all = files.remember();
+  for (const auto& [path, entry] : ended[1].entries()) {
+    const auto* const old = find(began, path);
+    const auto* const first = find(ended[0], path);
+    const bool alone = old && same(*old, entry);
+    if (alone && (!first || !same(*old, *first))) continue;  // as the first run left it
+    const auto* const now = find(all, path);
+    require(now && same(*now, entry),
+            "what the later run did, and both left alone, is there:", path);
+  }
+}
+
 }  // namespace
 
 SW_FUZZ(workspace) {
   Workspace files(kLimits, 0);
   Choices choices(input);
   for (int i = 0; i < kStepsMax && !choices.empty(); ++i) {
-    switch (choices.below(8)) {
+    switch (choices.below(9)) {
       case 0: (void)files.apply_diff(any_diff(choices), files.remember(), 5); break;
       case 1: {
         const WorkspaceManifest manifest = any_manifest(choices);
@@ -133,6 +171,7 @@ SW_FUZZ(workspace) {
         break;
       }
       case 2: check_mirror(files, choices); break;
+      case 8: check_two_runs(files, choices); break;
       default: act(files, choices);
     }
     check(files);
