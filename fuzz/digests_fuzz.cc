@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-#include "engine/artifact_cache.h"
+#include "bake/artifact_cache.h"
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/base/sha256.h"
 
@@ -143,12 +143,12 @@ void change_file(const fs::path& folder, Choices& choices) {
 SW_FUZZ(digests) {
   Choices choices(input);
   const auto parent = TemporaryDirectory::create(memory_folder(), "sw-fuzz-").value();
-  const auto cache = engine::ArtifactCache::open(parent.path()).value();
+  const auto cache = bake::ArtifactCache::open(parent.path()).value();
   const auto make = [](const fs::path& folder) -> Result<void> {
     for (const std::string& name : wanted()) write(folder / name, "content of " + name);
     return {};
   };
-  const fs::path folder = cache.get("one", wanted(), make, engine::no_progress).value();
+  const fs::path folder = cache.get("one", wanted(), make, bake::no_progress).value();
   std::string text = read_text_file(folder / kRecord).value();
   for (int i = 0; i < kChangesMax && !choices.empty(); ++i) {
     if (choices.coin()) change_record(text, choices);
@@ -161,7 +161,7 @@ SW_FUZZ(digests) {
     require(cache.find("one", wanted()).ok(), "once let through, it is the next time");
   } else {
     require(found.error().code == ErrorCode::kCorrupt, "damage is told", found.error().message);
-    const auto again = cache.get("one", wanted(), make, engine::no_progress);
+    const auto again = cache.get("one", wanted(), make, bake::no_progress);
     require(again.ok() && read_text_file(*again / "a").value() == "content of a",
             "it is made anew");
   }

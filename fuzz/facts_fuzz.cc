@@ -3,7 +3,7 @@
 
 // facts.json of the artifact cache, and the addresses in it that are written to while a guest runs.
 
-#include "engine/facts.h"
+#include "bake/facts_file.h"
 
 #include <algorithm>
 #include <vector>
@@ -15,11 +15,11 @@ namespace sw::fuzz {
 namespace {
 
 void check_state_facts(std::string_view text) {
-  const auto facts = engine::parse_state_facts(text);
+  const auto facts = bake::parse_state_facts(text);
   if (!facts.ok()) return;
-  const std::string saved = engine::to_json(*facts);
-  const auto again = engine::parse_state_facts(saved);
-  require(again.ok() && engine::to_json(*again) == saved, "what was read is written and read again",
+  const std::string saved = bake::to_json(*facts);
+  const auto again = bake::parse_state_facts(saved);
+  require(again.ok() && bake::to_json(*again) == saved, "what was read is written and read again",
           saved);
   require(facts->keepable() == facts->reason_not_keepable().empty(),
           "there is a reason for what is not kept");
@@ -54,9 +54,9 @@ void check_interrupt(const engine::BakeFacts& facts) {
 SW_FUZZ(facts) {
   const std::string_view text = as_text(input);
   check_state_facts(text);
-  const auto facts = engine::parse_bake_facts(text);
+  const auto facts = bake::parse_bake_facts(text);
   if (!facts.ok()) return;
-  const auto again = engine::parse_bake_facts(engine::to_json(*facts));
+  const auto again = bake::parse_bake_facts(bake::to_json(*facts));
   require(again.ok() && *again == *facts, "what was read is written and read again");
   check_interrupt(*facts);
 }

@@ -5,13 +5,13 @@
 // checks.
 
 #include "fuzz/fuzz.h"
-#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/bake/manifest.h"
 #include "sandbox_workers/testing/conformance.h"
 
 namespace sw::fuzz {
 namespace {
 
-void check_package(const engine::Package& package) {
+void check_package(const bake::Package& package) {
   require(package.registry == "source" || !package.archive.empty() || !package.files.empty() ||
               !package.sha256.empty(),
           "a package says what it is");
@@ -23,18 +23,18 @@ void check_package(const engine::Package& package) {
 
 SW_FUZZ(manifest) {
   const std::string_view text = as_text(input);
-  const engine::FindFile find_file = [](std::string_view name) {
+  const bake::FindFile find_file = [](std::string_view name) {
     return name == "none" ? std::nullopt : std::optional(std::string(name));
   };
-  const engine::FindBuildFiles find_build_files =
-      [](std::string_view name) -> std::vector<engine::DriverFile> {
+  const bake::FindBuildFiles find_build_files =
+      [](std::string_view name) -> std::vector<bake::DriverFile> {
     if (name == "none") return {};
     return {{.name = "build", .content = std::string(name)}};
   };
-  if (const auto manifest = engine::parse_manifest(text, find_file, find_build_files);
+  if (const auto manifest = bake::parse_manifest(text, find_file, find_build_files);
       manifest.ok()) {
     check_package(manifest->package);
-    for (const engine::Package& library : manifest->libraries) {
+    for (const bake::Package& library : manifest->libraries) {
       require(library.registry != "source", "a library is not built");
       check_package(library);
     }

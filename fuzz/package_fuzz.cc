@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "engine/packages.h"
+#include "bake/packages.h"
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/base/sha256.h"
 #include "sandbox_workers/wasi/archive.h"
@@ -42,8 +42,8 @@ void make_sums_right(Bytes& tar) {
   }
 }
 
-engine::Package any_package(Choices& choices) {
-  engine::Package package;
+bake::Package any_package(Choices& choices) {
+  bake::Package package;
   package.name = "fuzz";
   if (choices.coin()) {
     package.archive = kLibrary;
@@ -73,7 +73,7 @@ void check_library(const fs::path& file) {
 
 SW_FUZZ(package) {
   Choices choices(input);
-  const engine::Package package = any_package(choices);
+  const bake::Package package = any_package(choices);
   const bool is_tar = choices.coin();
   Bytes bytes = copy_of(choices.rest());
   if (is_tar) make_sums_right(bytes);
@@ -81,7 +81,7 @@ SW_FUZZ(package) {
   const fs::path folder = parent.path() / "folder";
   require(fs::create_directory(folder) && write_file_atomically(parent.path() / "file", bytes).ok(),
           "there is a package");
-  const auto done = engine::unpack_package(package, parent.path() / "file", folder);
+  const auto done = bake::unpack_package(package, parent.path() / "file", folder);
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
     require(entry.is_regular_file() && !entry.is_symlink() && (name == kFile || name == kLibrary),

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/test_allocations.h"
-#include "engine/bake.h"
+#include "engine/bakeable_language.h"
 #include "engine/embedded_engine.h"
 #include "engine/javascript/host_api.h"
 #include "engine/result_json.h"
@@ -196,7 +196,7 @@ class HostCalls : public ::testing::TestWithParam<std::string> {
 TEST_P(HostCalls, EachFunctionHasItsCases) {
   std::set<std::string> given;
   const auto language = find_language(GetParam()).value();
-  const wasm::Linker linker = make_linker(machine_->environment(), *language).value();
+  const wasm::Linker linker = make_linker(machine_->wasm(), *language).value();
   for (const auto& definition : linker.definitions()) {
     if (definition.module != "wasi_snapshot_preview1")
       given.insert(definition.module + "." + definition.name);

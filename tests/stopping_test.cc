@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/artifact_cache.h"
-#include "engine/bake.h"
+#include "bake/bake.h"
+#include "engine/bakeable_language.h"
 #include "engine/embedded_engine.h"
 #include "engine/result_json.h"
 #include "interpreter/test_worker.h"
@@ -228,18 +228,20 @@ TEST_P(WithChecks, CancellingEndsARunAtOnce) {
 TEST_P(WithChecks, TheVariantIsKeptApartAndTheOtherOneHasNoChecks) {
   const auto plain = Machine::create().value();
   const Manifest& manifest = engine_->manifest();
-  const ArtifactNames with = artifact_names(machine_->wasm(), manifest).value();
-  const ArtifactNames without = artifact_names(plain->wasm(), manifest).value();
+  const bake::ArtifactNames with = bake::artifact_names(machine_->wasm(), manifest).value();
+  const bake::ArtifactNames without = bake::artifact_names(plain->wasm(), manifest).value();
   EXPECT_EQ(with.package, without.package);
   EXPECT_THAT(with.code, StartsWith("epoch-code-"));
   EXPECT_THAT(without.code, StartsWith("code-"));
   EXPECT_THAT(with.image, StartsWith("epoch-image-"));
   EXPECT_EQ(engine_->info().build, with.image);
   // What Wasmtime noted when it compiled the variant that is the default.
+  const auto language = find_language(GetParam()).value();
   const auto baked =
-      bake(plain->environment(), *find_language(GetParam()).value(), without, no_progress);
+      bake::bake(plain->wasm(), plain->environment().cache,
+                 BakeableLanguage(plain->wasm(), plain->clocks(), *language), without, no_progress);
   ASSERT_TRUE(baked.ok()) << baked.error().message;
-  const auto code = plain->environment().cache.find(without.code).value() / kCodeFile;
+  const auto code = plain->environment().cache.find(without.code).value() / bake::kCodeFile;
   EXPECT_THAT(wasm::Module::load(machine_->wasm(), code).error().message,
               HasSubstr("without epoch interruption"));
 }

@@ -6,11 +6,11 @@
 // Machine::load, or the parts (WASI host, budget, images) for an engine that does everything
 // itself. docs/engines.md.
 
+#include "sandbox_workers/bake/manifest.h"
 #include "sandbox_workers/base/utf8.h"
 #include "sandbox_workers/engine.h"
 #include "sandbox_workers/engine/budget.h"
 #include "sandbox_workers/engine/language.h"
-#include "sandbox_workers/engine/manifest.h"
 #include "sandbox_workers/wasi/create_wasi.h"
 #include "sandbox_workers/wasi/layout.h"
 #include "sandbox_workers/wasi/wasi.h"

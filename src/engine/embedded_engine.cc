@@ -6,25 +6,16 @@
 
 #include <algorithm>
 
-#include "engine/bake.h"
+#include "bake/bake.h"
+#include "engine/bakeable_language.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw::engine {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // Each holds the pages it has ever written: about as many as run at once are worth keeping.
 constexpr std::size_t kIdleMax = 16;
-
-std::uint64_t folder_bytes(const Result<fs::path>& folder) {
-  if (!folder.ok()) return 0;
-  std::uint64_t bytes = 0;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(*folder, error)) bytes += entry.file_size(error);
-  return bytes;
-}
 
 EngineInfo info_of(const Manifest& about, std::string build) {
   return {.language = about.language,
@@ -49,37 +40,26 @@ EmbeddedEngine::EmbeddedEngine(const Environment& environment, std::unique_ptr<L
 
 Result<EngineInfo> EmbeddedEngine::describe(const Environment& environment,
                                             const Language& language) {
-  SW_TRY(ArtifactNames names, artifact_names(environment.wasm, language.manifest()));
+  SW_TRY(const bake::ArtifactNames names, bake::artifact_names(environment.wasm, language.manifest()));
   return info_of(language.manifest(), std::move(names.image));
 }
 
 Result<std::shared_ptr<EmbeddedEngine>> EmbeddedEngine::load(const Environment& environment,
                                                              std::unique_ptr<Language> language,
-                                                             const Progress& progress) {
-  SW_TRY(ArtifactNames names, artifact_names(environment.wasm, language->manifest()));
-  SW_TRY(Baked baked, bake(environment, *language, names, progress));
+                                                             const bake::Progress& progress) {
+  SW_TRY(bake::ArtifactNames names, bake::artifact_names(environment.wasm, language->manifest()));
+  const BakeableLanguage bakeable(environment.wasm, environment.clocks, *language);
+  SW_TRY(bake::Baked baked,
+         bake::bake(environment.wasm, environment.cache, bakeable, names, progress));
   std::shared_ptr<EmbeddedEngine> engine(
       new EmbeddedEngine(environment, std::move(language), std::move(names.image)));
   SW_TRY(engine->layout_, engine->language_->make_layout(baked.package));
-  SW_TRY(const wasm::Linker linker, make_linker(environment, *engine->language_));
+  SW_TRY(const wasm::Linker linker, make_linker(environment.wasm, *engine->language_));
   engine->image_ = baked.image;
   engine->facts_ = std::move(baked.facts);
   SW_TRY(engine->pre_, wasm::InstancePre::create(environment.wasm, linker, baked.code,
                                                  baked.state_facts, baked.image));
   return engine;
-}
-
-BakeStatus EmbeddedEngine::status(const Environment& environment, const Language& language) {
-  BakeStatus status;
-  const auto names = artifact_names(environment.wasm, language.manifest());
-  if (!names.ok()) return status;
-  const auto image = environment.cache.find(names->image);
-  status.build = names->image;
-  status.package_bytes = folder_bytes(environment.cache.find(names->package));
-  status.code_bytes = folder_bytes(environment.cache.find(names->code));
-  status.image_bytes = folder_bytes(image);
-  status.baked = image.ok() && status.code_bytes != 0 && status.package_bytes != 0;
-  return status;
 }
 
 Result<EmbeddedEngine::Parts> EmbeddedEngine::instantiate(std::uint64_t memory_bytes_max) {

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/artifact_cache.h"
+#include "bake/artifact_cache.h"
 #include "engine/session.h"
+#include "sandbox_workers/bake/progress.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
@@ -29,18 +30,9 @@ namespace sw::engine {
 /// What engines share. All of it outlives them.
 struct Environment {
   wasm::Runtime& wasm;
-  const ArtifactCache& cache;
+  const bake::ArtifactCache& cache;
   Watchdog& watchdog;
   const wasi::Clocks& clocks;
-};
-
-/// Where a language's artifacts are. Sizes are zero for what does not exist yet.
-struct BakeStatus {
-  std::string build;  ///< names code, image and everything they were made from
-  bool baked = false;
-  std::uint64_t package_bytes = 0;
-  std::uint64_t code_bytes = 0;
-  std::uint64_t image_bytes = 0;
 };
 
 /// Thread-safe.
@@ -50,10 +42,9 @@ class EmbeddedEngine final : public Engine {
   /// image.
   static Result<std::shared_ptr<EmbeddedEngine>> load(const Environment& environment,
                                                       std::unique_ptr<Language> language,
-                                                      const Progress& progress);
+                                                      const bake::Progress& progress);
   /// What the loaded engine says of itself, without loading it.
   static Result<EngineInfo> describe(const Environment& environment, const Language& language);
-  static BakeStatus status(const Environment& environment, const Language& language);
 
   const Manifest& manifest() const { return language_->manifest(); }
 

@@ -10,11 +10,9 @@
 #include <string>
 #include <thread>
 
-#include "engine/embedded_files.h"
 #include "engine/session.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/language.h"
-#include "sandbox_workers/engine/manifest.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasm/guest_thread.h"
@@ -26,65 +24,6 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// --- manifests
-
-TEST(Manifest, EveryEmbeddedOneIsValidAndItsDriversExist) {
-  int count = 0;
-  for (const EmbeddedFile& file : embedded_files()) {
-    if (!file.path.ends_with("/manifest.json")) continue;
-    const auto find_file = [&](std::string_view name) -> std::optional<std::string> {
-      const std::string_view folder = file.path.substr(0, file.path.rfind('/') + 1);
-      const auto content = find_embedded_file(std::string(folder).append(name));
-      return content ? std::optional(std::string(*content)) : std::nullopt;
-    };
-    const auto find_build_files = [](std::string_view name) {
-      const auto program = find_embedded_file(fmt::format("guests/{}/build.py", name));
-      return program ? std::vector<DriverFile>{{"build.py", std::string(*program)}}
-                     : std::vector<DriverFile>{};
-    };
-    const auto manifest = parse_manifest(file.content, find_file, find_build_files);
-    ASSERT_TRUE(manifest.ok()) << file.path << ": " << manifest.error().message;
-    EXPECT_FALSE(manifest->drivers.empty()) << file.path;
-    ++count;
-  }
-  EXPECT_GE(count, 3);
-}
-
-TEST(Manifest, ABuildFromSourceIsNamedByWhatItIsMadeOf) {
-  const auto text = find_embedded_file("engines/perl/manifest.json");
-  ASSERT_TRUE(text.has_value());
-  const auto any_file = [](std::string_view) { return std::optional<std::string>("content"); };
-  const auto parse = [&](std::string content) {
-    return parse_manifest(*text, any_file, [&](std::string_view) {
-      return std::vector<DriverFile>{{"perl/build.py", content}};
-    });
-  };
-  const auto one = parse("1");
-  const auto same = parse("1");
-  const auto other = parse("2");
-  ASSERT_TRUE(one.ok() && same.ok() && other.ok()) << one.error().message;
-  EXPECT_EQ(one->package.sha256, same->package.sha256);
-  EXPECT_EQ(one->package.files[0].sha256, same->package.files[0].sha256);
-  EXPECT_NE(one->package.files[0].sha256, other->package.files[0].sha256);
-  EXPECT_NE(one->package.files[0].sha256, one->package.files[1].sha256);
-  EXPECT_FALSE(parse_manifest(*text, any_file).ok());
-  EXPECT_FALSE(parse_manifest(*text, any_file, [](std::string_view) {
-                 return std::vector<DriverFile>();
-               }).ok());
-}
-
-TEST(Manifest, AMissingFieldOrDriverIsAnError) {
-  const auto no_files = [](std::string_view) { return std::optional<std::string>(); };
-  EXPECT_FALSE(parse_manifest("{}", no_files).ok());
-  EXPECT_FALSE(parse_manifest("[]", no_files).ok());
-  EXPECT_FALSE(parse_manifest("", no_files).ok());
-  const auto python = find_embedded_file("engines/python/manifest.json");
-  ASSERT_TRUE(python.has_value());
-  const auto parsed = parse_manifest(*python, no_files);
-  ASSERT_FALSE(parsed.ok());
-  EXPECT_THAT(parsed.error().message, HasSubstr("there is no file 'driver/"));
-}
 
 // --- requests
 

@@ -92,17 +92,6 @@ Reply to_reply(const json::object& object, std::string body) {
 
 }  // namespace
 
-Result<std::uint64_t> find_fact(const BakeFacts& facts, std::string_view name, std::uint64_t max) {
-  const auto found = facts.find(name);
-  if (found == facts.end())
-    return Error{ErrorCode::kCorrupt, fmt::format("the image lacks the fact {}", name), 0};
-  if (found->second > max) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("the image's fact {} is too large: {}", name, found->second), 0};
-  }
-  return found->second;
-}
-
 Guest::Guest(std::shared_ptr<const wasi::Layout> layout, const wasi::Clocks& clocks)
     : wasi_(std::move(layout), clocks, {.keep_preopens = true}) {}
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/artifact_cache.h"
+#include "bake/artifact_cache.h"
 #include "engine/embedded_engine.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 
@@ -12,7 +12,7 @@ namespace sw::engine {
 
 struct Machine::Parts {
   std::unique_ptr<wasm::Runtime> wasm;
-  ArtifactCache cache;
+  bake::ArtifactCache cache;
   wasi::SystemClocks clocks;
   Watchdog watchdog;
 };
@@ -21,8 +21,8 @@ Machine::Machine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Machine::~Machine() = default;
 
 Result<std::unique_ptr<Machine>> Machine::create(const MachineOptions& options) {
-  auto cache = ArtifactCache::open(options.cache_folder.empty() ? default_cache_folder()
-                                                                : options.cache_folder);
+  auto cache = bake::ArtifactCache::open(options.cache_folder.empty() ? bake::default_cache_folder()
+                                                                      : options.cache_folder);
   if (!cache.ok()) {
     // Nothing is wrong with what was asked for, so this is not wrong use.
     return Error{

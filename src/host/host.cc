@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "bake/bake.h"
 #include "engine/completeness.h"
 #include "engine/embedded_engine.h"
 #include "engine/result_json.h"
@@ -75,7 +76,9 @@ Result<std::vector<PreparedLanguage>> Host::prepared() const {
   std::vector<PreparedLanguage> prepared;
   for (const auto& language : languages) {
     const engine::Manifest& about = language->manifest();
-    const auto status = engine::EmbeddedEngine::status(core_->machine().environment(), *language);
+    engine::Machine& machine = core_->machine();
+    const bake::BakeStatus status =
+        bake::bake_status(machine.wasm(), machine.environment().cache, about);
     prepared.push_back({.id = about.language,
                         .name = about.name,
                         .engine = about.engine,

@@ -13,7 +13,7 @@ import unittest
 ROOT = pathlib.Path(sys.argv.pop(1))
 
 # Lowest first: a room may include itself and those before it.
-ROOMS = ["base", "storage", "snapshot", "object", "wasm", "wasi", "workspace", "engine", "executor", "protocol", "interpreter", "sandbox", "host", "testing", "cli"]
+ROOMS = ["base", "storage", "snapshot", "object", "wasm", "wasi", "workspace", "bake", "engine", "executor", "protocol", "interpreter", "sandbox", "host", "testing", "cli"]
 # Foreign headers and the one room that may include them.
 FOREIGN = {"sqlite3.h": "storage", "wasmtime.h": "wasm", "wasm.h": "wasm", "wasi.h": "wasm", "wasmtime/": "wasm", "sw_prepare.h": "wasm",
            "zstd.h": "snapshot", "xxhash.h": "snapshot"}

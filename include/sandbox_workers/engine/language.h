@@ -27,18 +27,16 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "sandbox_workers/bake/facts.h"
+#include "sandbox_workers/bake/manifest.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/manifest.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/wasi/layout.h"
 #include "sandbox_workers/wasi/wasi.h"
@@ -46,6 +44,16 @@
 #include "sandbox_workers/wasm/linker.h"
 
 namespace sw::engine {
+
+// What baking has in common with languages.
+using bake::BakeFacts;
+using bake::DriverFile;
+using bake::fact;
+using bake::find_fact;
+using bake::Manifest;
+using bake::Package;
+using bake::PackageFile;
+using bake::parse_manifest;
 
 /// What a guest's driver answers for one cell.
 struct Reply {
@@ -69,19 +77,6 @@ inline constexpr std::size_t kReplyHeadBytesMax = std::size_t{32} << 20;
 /// a `lineNumber` that no line can have are ignored. Trust: the guest wrote it. Errors: kCorrupt,
 /// also when the line is longer than kReplyHeadBytesMax.
 Result<Reply> parse_reply(std::string answer);
-
-/// Numbers found out at bake that a guest started from the image needs again (addresses, offsets).
-using BakeFacts = std::map<std::string, std::uint64_t, std::less<>>;
-
-/// Errors: kCorrupt when there is no such fact, or it is above `max`.
-Result<std::uint64_t> find_fact(const BakeFacts& facts, std::string_view name, std::uint64_t max);
-
-/// The fact as a T.
-template <class T>
-Result<T> fact(const BakeFacts& facts, std::string_view name) {
-  SW_TRY(const std::uint64_t number, find_fact(facts, name, std::numeric_limits<T>::max()));
-  return static_cast<T>(number);
-}
 
 /// One interpreter: the host's side of an instance. `instance` is set before any of the hooks is
 /// called.

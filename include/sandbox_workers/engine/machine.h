@@ -10,15 +10,18 @@
 #include <memory>
 #include <string_view>
 
+#include "sandbox_workers/bake/progress.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/language.h"
-#include "sandbox_workers/engine/progress.h"
 #include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasi/clocks.h"
 #include "sandbox_workers/wasm/runtime.h"
 
 namespace sw::engine {
+
+using bake::no_progress;
+using bake::Progress;
 
 struct Environment;
 

@@ -22,7 +22,7 @@
 
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
-#include "sandbox_workers/engine/progress.h"
+#include "sandbox_workers/bake/progress.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/host/run_handle.h"
 #include "sandbox_workers/host/sandbox.h"
@@ -77,7 +77,7 @@ struct HostOptions {
   std::vector<std::shared_ptr<engine::Engine>> engines = {};
   /// Told how the preparation of a language goes, which can take minutes, once per machine; an empty
   /// step says that it is over. On the thread that needs the language.
-  engine::Progress on_progress = engine::no_progress;
+  bake::Progress on_progress = bake::no_progress;
   /// Told what an operator should know. From any thread.
   std::function<void(std::string_view)> on_notice = {};
 };

@@ -11,7 +11,6 @@
 #include <regex>
 #include <set>
 
-#include "engine/artifact_cache.h"
 #include "engine/embedded_engine.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/machine.h"

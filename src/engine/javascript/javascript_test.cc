@@ -13,7 +13,6 @@
 #include <limits>
 #include <set>
 
-#include "engine/artifact_cache.h"
 #include "engine/embedded_engine.h"
 #include "engine/javascript/text.h"
 #include "engine/javascript/time_zone.h"

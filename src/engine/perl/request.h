@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/engine/language.h"
 
 namespace sw::engine {
 

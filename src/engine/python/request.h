@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/engine/run.h"
 
 namespace sw::engine {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/engine/run.h"
 
 namespace sw::engine {

@@ -94,13 +94,13 @@ class Runner {
     return text;
   }
 
-  Result<std::shared_ptr<wasi::Tree>> workspace_of(const std::string& folder) {
-    std::shared_ptr<wasi::Tree>& tree = workspaces_[folder];
-    if (tree) return tree;
-    tree = std::make_shared<wasi::Tree>(wasi::TreeLimits{}, machine_.clocks().realtime_ns());
-    if (folder.empty()) return tree;
+  Result<std::shared_ptr<Workspace>> workspace_of(const std::string& folder) {
+    std::shared_ptr<Workspace>& workspace = workspaces_[folder];
+    if (workspace) return workspace;
+    workspace = std::make_shared<Workspace>(wasi::TreeLimits{}, machine_.clocks().realtime_ns());
+    if (folder.empty()) return workspace;
     wasi::FileSystem files(wasi::standard_layout().build(), machine_.clocks());
-    files.mount(wasi::kWorkspaceMount, tree);
+    files.mount(wasi::kWorkspaceMount, workspace->tree());
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (!entry.is_regular_file()) continue;
       SW_TRY(const std::string text, read_text(entry.path()));
@@ -109,14 +109,14 @@ class Runner {
         return Error{.code = ErrorCode::kInternal, .message = "cannot write " + to};
       }
     }
-    return tree;
+    return workspace;
   }
 
   engine::Machine& machine_;
   engine::EmbeddedEngine& engine_;
   std::unique_ptr<engine::Session> session_;
   std::map<std::string, std::string> sources_;
-  std::map<std::string, std::shared_ptr<wasi::Tree>> workspaces_;
+  std::map<std::string, std::shared_ptr<Workspace>> workspaces_;
 };
 
 Result<void> run_all() {

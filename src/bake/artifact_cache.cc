@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/artifact_cache.h"
+#include "bake/artifact_cache.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 #include "sandbox_workers/base/sha256.h"
 #include "sandbox_workers/base/unique_fd.h"
 
-namespace sw::engine {
+namespace sw::bake {
 
 namespace {
 
@@ -288,4 +288,4 @@ void ArtifactCache::prune(std::string_view prefix, std::size_t keep) const {
   for (const auto& [time, path] : std::span(found).subspan(keep)) fs::remove_all(path, error);
 }
 
-}  // namespace sw::engine
+}  // namespace sw::bake

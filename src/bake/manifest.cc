@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/engine/manifest.h"
+#include "sandbox_workers/bake/manifest.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "sandbox_workers/base/sha256.h"
 
-namespace sw::engine {
+namespace sw::bake {
 
 namespace {
 
@@ -123,4 +123,4 @@ Result<Manifest> parse_manifest(std::string_view text, const FindFile& find_file
   }
 }
 
-}  // namespace sw::engine
+}  // namespace sw::bake

@@ -7,11 +7,11 @@
 
 #include <filesystem>
 
+#include "sandbox_workers/bake/manifest.h"
+#include "sandbox_workers/bake/progress.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/manifest.h"
-#include "sandbox_workers/engine/progress.h"
 
-namespace sw::engine {
+namespace sw::bake {
 
 /// Puts the package's files into `folder` (which exists and is empty), under their `name`s.
 /// Errors: kUnavailable when the client is missing or fails (its last lines are in the message);
@@ -23,4 +23,4 @@ Result<void> fetch_package(const Package& package, const std::filesystem::path& 
 Result<void> unpack_package(const Package& package, const std::filesystem::path& file,
                             const std::filesystem::path& folder);
 
-}  // namespace sw::engine
+}  // namespace sw::bake

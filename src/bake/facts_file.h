@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "sandbox_workers/bake/facts.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/wasm/module.h"
 
-namespace sw::engine {
+namespace sw::bake {
 
 std::string to_json(const wasm::StateFacts& facts);
 std::string to_json(const BakeFacts& facts);
@@ -21,4 +21,4 @@ std::string to_json(const BakeFacts& facts);
 Result<wasm::StateFacts> parse_state_facts(std::string_view text);
 Result<BakeFacts> parse_bake_facts(std::string_view text);
 
-}  // namespace sw::engine
+}  // namespace sw::bake

@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/bake.h"
+#include "bake/bake.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "engine/facts.h"
+#include "bake/facts_file.h"
+#include "bake/packages.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/sha256.h"
-#include "sandbox_workers/wasm/guest_thread.h"
 
-namespace sw::engine {
+namespace sw::bake {
 
 namespace {
 
@@ -24,8 +24,6 @@ constexpr char kFactsFile[] = "facts.json";
 constexpr std::size_t kFactsBytesMax = std::size_t{1} << 20;
 // For the progress bar: CPython's 75 MB take 40 s on two cores.
 constexpr std::size_t kBytesCompiledPerSecond = 2'000'000;
-// A bake may need more memory than a run; the image's size is what counts later.
-constexpr std::uint64_t kBakeMemoryBytesMax = std::uint64_t{2} << 30;
 
 /// Code with checks, and its images, are kept apart: making one variant's does not push the other's
 /// out.
@@ -59,27 +57,23 @@ std::vector<std::string> files_of(const Manifest& manifest) {
   return names;
 }
 
-Result<void> compile_code(const Environment& environment, const Language& language,
-                          const fs::path& package, const fs::path& folder,
-                          const Progress& progress) {
-  const Manifest& manifest = language.manifest();
-  SW_TRY(const Bytes wasm, language.read_module(package));
+Result<void> compile_code(wasm::Runtime& runtime, const Bakeable& bakeable, const fs::path& package,
+                          const fs::path& folder, const Progress& progress) {
+  SW_TRY(const Bytes wasm, bakeable.read_module(package));
   SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
-  progress(fmt::format("compiling {}", manifest.engine),
+  progress(fmt::format("compiling {}", bakeable.manifest().engine),
            std::chrono::seconds(1 + prepared.wasm.size() / kBytesCompiledPerSecond));
-  SW_TRY(const wasm::Module module, wasm::Module::compile(environment.wasm, prepared.wasm));
+  SW_TRY(const wasm::Module module, wasm::Module::compile(runtime, prepared.wasm));
   SW_TRY(const Bytes code, module.serialize());
   SW_CHECK_OK(write_file_atomically(folder / kCodeFile, code));
   return write_file_atomically(folder / kFactsFile, as_bytes(to_json(prepared.facts)));
 }
 
-/// Boots the guest in an instance that starts from the module's own data and leaves its memory in
-/// `folder`.
-Result<void> boot_image(const Environment& environment, const Language& language,
-                        const fs::path& package, const wasm::Module& code,
+/// Leaves the booted guest's memory in `folder`.
+Result<void> boot_image(const Bakeable& bakeable, const fs::path& package, const wasm::Module& code,
                         const wasm::StateFacts& state_facts, const fs::path& folder,
                         const Progress& progress) {
-  const Manifest& manifest = language.manifest();
+  const Manifest& manifest = bakeable.manifest();
   progress(fmt::format("booting {}", manifest.engine), std::chrono::seconds(5));
   if (!state_facts.keepable()) {
     return Error{ErrorCode::kInvalidArgument,
@@ -87,44 +81,24 @@ Result<void> boot_image(const Environment& environment, const Language& language
                              state_facts.reason_not_keepable()),
                  0};
   }
-  SW_TRY(const Bytes wasm, language.read_module(package));
+  SW_TRY(const Bytes wasm, bakeable.read_module(package));
   SW_TRY(const wasm::PreparedModule prepared, wasm::prepare_module(wasm));
-  SW_TRY(const wasm::Linker linker, make_linker(environment, language));
-  SW_TRY(const auto pre,
-         wasm::InstancePre::create(environment.wasm, linker, code, state_facts, nullptr));
-  SW_TRY(auto layout, language.make_layout(package));
-  const auto guest = language.make_guest(std::move(layout), environment.clocks);
-  SW_TRY(const auto instance, pre->instantiate(*guest, {.memory_bytes_max = kBakeMemoryBytesMax}));
-  guest->set_instance(*instance);
-  for (const wasm::DataSegment& segment : prepared.segments) {
-    const auto to = instance->memory().range(segment.offset, segment.bytes.size());
-    if (!to) return Error{ErrorCode::kCorrupt, "a data segment does not fit into the memory", 0};
-    std::ranges::copy(segment.bytes, to->begin());
-  }
-  BakeFacts facts;
-  SW_CHECK_OK(guest->wasi().start_run({}));
-  SW_CHECK_OK(guest->boot(facts));
-  if (const std::string reason = instance->reason_not_at_rest(); !reason.empty()) {
-    return Error{ErrorCode::kInternal,
-                 fmt::format("the booted memory is not the whole state: {}", reason), 0};
-  }
-  progress(fmt::format("writing the image of {}", manifest.engine), std::chrono::seconds(1));
-  SW_CHECK_OK(wasm::Image::write(folder / kImageFile, instance->memory().bytes()));
+  SW_TRY(const BakeFacts facts,
+         bakeable.boot({.package = package, .prepared = prepared, .code = code},
+                       [&](BytesView memory) {
+                         progress(fmt::format("writing the image of {}", manifest.engine),
+                                  std::chrono::seconds(1));
+                         return wasm::Image::write(folder / kImageFile, memory);
+                       }));
   return write_file_atomically(folder / kFactsFile, as_bytes(to_json(facts)));
 }
 
-Result<void> boot_image_on_guest_thread(const Environment& environment, const Language& language,
-                                        const fs::path& package, const wasm::Module& code,
-                                        const wasm::StateFacts& state_facts, const fs::path& folder,
-                                        const Progress& progress) {
-  Result<void> result;
-  SW_CHECK_OK(wasm::run_on_guest_thread(environment.wasm.options(), [&] {
-    result = boot_image(environment, language, package, code, state_facts, folder, progress);
-  }));
-  if (!result.ok())
-    return std::move(result).error().while_doing(
-        fmt::format("booting {}", language.manifest().engine));
-  return {};
+std::uint64_t folder_bytes(const Result<fs::path>& folder) {
+  if (!folder.ok()) return 0;
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(*folder, error)) bytes += entry.file_size(error);
+  return bytes;
 }
 
 }  // namespace
@@ -158,10 +132,9 @@ Result<ArtifactNames> artifact_names(const wasm::Runtime& runtime, const Manifes
       .image = short_name(fmt::format("{}image", variant(runtime)), manifest.language, image)};
 }
 
-Result<Baked> bake(const Environment& environment, const Language& language,
+Result<Baked> bake(wasm::Runtime& runtime, const ArtifactCache& cache, const Bakeable& bakeable,
                    const ArtifactNames& names, const Progress& progress) {
-  const Manifest& manifest = language.manifest();
-  const ArtifactCache& cache = environment.cache;
+  const Manifest& manifest = bakeable.manifest();
   SW_TRY(fs::path package, cache.get(
                                names.package, files_of(manifest),
                                [&](const fs::path& folder) -> Result<void> {
@@ -176,10 +149,10 @@ Result<Baked> bake(const Environment& environment, const Language& language,
          cache.get(
              names.code, std::vector<std::string>{kCodeFile, kFactsFile},
              [&](const fs::path& folder) {
-               return compile_code(environment, language, package, folder, progress);
+               return compile_code(runtime, bakeable, package, folder, progress);
              },
              progress));
-  SW_TRY(wasm::Module code, wasm::Module::load(environment.wasm, code_folder / kCodeFile));
+  SW_TRY(wasm::Module code, wasm::Module::load(runtime, code_folder / kCodeFile));
   SW_TRY(const wasm::StateFacts state_facts,
          read_facts(code_folder / kFactsFile, &parse_state_facts));
   bool made = false;
@@ -188,14 +161,13 @@ Result<Baked> bake(const Environment& environment, const Language& language,
              names.image, std::vector<std::string>{kImageFile, kFactsFile},
              [&](const fs::path& folder) {
                made = true;
-               return boot_image_on_guest_thread(environment, language, package, code, state_facts,
-                                                 folder, progress);
+               return boot_image(bakeable, package, code, state_facts, folder, progress);
              },
              progress));
   if (made) {
     // Drivers change often while they are written; packages and code hardly ever.
-    cache.prune(fmt::format("{}image-{}-", variant(environment.wasm), manifest.language), 4);
-    cache.prune(fmt::format("{}code-{}-", variant(environment.wasm), manifest.language), 3);
+    cache.prune(fmt::format("{}image-{}-", variant(runtime), manifest.language), 4);
+    cache.prune(fmt::format("{}code-{}-", variant(runtime), manifest.language), 3);
   }
   SW_TRY(auto image, wasm::Image::open(image_folder / kImageFile));
   SW_TRY(BakeFacts facts, read_facts(image_folder / kFactsFile, &parse_bake_facts));
@@ -206,13 +178,18 @@ Result<Baked> bake(const Environment& environment, const Language& language,
                .facts = std::move(facts)};
 }
 
-Result<wasm::Linker> make_linker(const Environment& environment, const Language& language) {
-  wasm::Linker linker(environment.wasm);
-  SW_CHECK_OK(wasi::add_to_linker(linker, [](wasm::HostState& host) -> wasi::Wasi& {
-    return static_cast<Guest&>(host).wasi();
-  }));
-  SW_CHECK_OK(language.add_imports(linker));
-  return linker;
+BakeStatus bake_status(const wasm::Runtime& runtime, const ArtifactCache& cache,
+                       const Manifest& manifest) {
+  BakeStatus status;
+  const auto names = artifact_names(runtime, manifest);
+  if (!names.ok()) return status;
+  const auto image = cache.find(names->image);
+  status.build = names->image;
+  status.package_bytes = folder_bytes(cache.find(names->package));
+  status.code_bytes = folder_bytes(cache.find(names->code));
+  status.image_bytes = folder_bytes(image);
+  status.baked = image.ok() && status.code_bytes != 0 && status.package_bytes != 0;
+  return status;
 }
 
-}  // namespace sw::engine
+}  // namespace sw::bake

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string_view>
 
-namespace sw::engine {
+namespace sw::bake {
 
 /// Told what is being done from now on, and about how long that takes on two cores (zero: not worth
 /// saying).
@@ -15,4 +15,4 @@ using Progress = std::function<void(std::string_view step, std::chrono::seconds 
 /// For those who do not want to know.
 inline void no_progress(std::string_view /*step*/, std::chrono::seconds /*expected*/) {}
 
-}  // namespace sw::engine
+}  // namespace sw::bake

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/artifact_cache.h"
+#include "bake/artifact_cache.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,12 +19,10 @@
 
 #include "sandbox_workers/base/files.h"
 
-namespace sw::engine {
+namespace sw::bake {
 namespace {
 
 namespace fs = std::filesystem;
-
-void no_progress(std::string_view, std::chrono::seconds) {}
 
 /// As damage does it: the record is not told.
 void overwrite_first_byte(const fs::path& file) {
@@ -317,4 +315,4 @@ TEST_F(ArtifactCacheTest, AFolderThatIsALinkOrThatOthersCanWriteIsNoticed) {
 }
 
 }  // namespace
-}  // namespace sw::engine
+}  // namespace sw::bake

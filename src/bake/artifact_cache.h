@@ -20,10 +20,10 @@
 #include <string>
 #include <string_view>
 
-#include "engine/packages.h"
+#include "sandbox_workers/bake/progress.h"
 #include "sandbox_workers/base/result.h"
 
-namespace sw::engine {
+namespace sw::bake {
 
 /// Where artifacts live unless the caller says otherwise: $SANDBOX_WORKERS_CACHE, or
 /// sandbox-workers in
@@ -57,4 +57,4 @@ class ArtifactCache {
   std::filesystem::path root_;
 };
 
-}  // namespace sw::engine
+}  // namespace sw::bake

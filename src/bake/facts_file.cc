@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/facts.h"
+#include "bake/facts_file.h"
 
 #include <boost/json.hpp>
 
-namespace sw::engine {
+namespace sw::bake {
 
 namespace {
 
@@ -59,4 +59,4 @@ Result<wasm::StateFacts> parse_state_facts(std::string_view text) {
 
 Result<BakeFacts> parse_bake_facts(std::string_view text) { return parse(text, &bake_facts_from); }
 
-}  // namespace sw::engine
+}  // namespace sw::bake

@@ -14,7 +14,7 @@
 
 #include "sandbox_workers/base/result.h"
 
-namespace sw::engine {
+namespace sw::bake {
 
 struct PackageFile {   // a file that is taken out of a package
   std::string member;  ///< path inside the package
@@ -76,4 +76,4 @@ using FindBuildFiles = std::function<std::vector<DriverFile>(std::string_view na
 Result<Manifest> parse_manifest(std::string_view json, const FindFile& find_file,
                                 const FindBuildFiles& find_build_files = {});
 
-}  // namespace sw::engine
+}  // namespace sw::bake

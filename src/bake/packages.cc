@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/packages.h"
+#include "bake/packages.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -20,7 +20,7 @@
 #include "sandbox_workers/base/sha256.h"
 #include "sandbox_workers/base/unique_fd.h"
 
-namespace sw::engine {
+namespace sw::bake {
 
 namespace {
 
@@ -315,4 +315,4 @@ Result<void> fetch_package(const Package& package, const fs::path& folder,
   return unpack_package(package, file, folder);
 }
 
-}  // namespace sw::engine
+}  // namespace sw::bake
