@@ -57,8 +57,7 @@ TEST(Calc, EveryProblemIsASyntaxError) {
 }
 
 struct WorkerTest : ::testing::Test {
-  std::shared_ptr<CalcWorker> worker =
-      sw::interpreter::make_worker<CalcWorker>(std::make_shared<Calc>()).value();
+  const std::shared_ptr<sw::interpreter::RuntimeWorker> worker = make_worker().value();
 
   sw::protocol::Response fetch(std::string method, std::string path, std::string body = {}) {
     return worker->fetch({.method = std::move(method),

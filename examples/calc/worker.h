@@ -2,20 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
+#include "calc.h"
 #include "sandbox_workers/runtime.h"
 
 namespace calc {
 
 /// The usual routes of a runtime Worker, and GET /healthz.
-class CalcWorker final : public sw::interpreter::InterpreterWorker {
- public:
-  using InterpreterWorker::InterpreterWorker;
-
- protected:
-  std::optional<sw::protocol::Response> route(const sw::protocol::Request& request) override {
-    if (request.path != "/healthz") return std::nullopt;
+inline sw::Result<std::shared_ptr<sw::interpreter::RuntimeWorker>> make_worker() {
+  sw::interpreter::RuntimeWorkerOptions options;
+  options.extensions.handle = [](const sw::protocol::Request& request,
+                                 const sw::interpreter::UsualAnswer& usual) {
+    if (request.path != "/healthz") return usual(request);
     return sw::protocol::json_text_response(200, R"({"status":"ok"})");
-  }
-};
+  };
+  return sw::interpreter::make_runtime_worker(std::make_shared<Calc>(), options);
+}
 
 }  // namespace calc

@@ -11,17 +11,15 @@
 #include <mutex>
 #include <thread>
 
-#include "cli/sandbox_command.h"
 #include "engine/result_json.h"
 #include "hostile/command.h"
 #include "sandbox_workers/engine/all_languages.h"
+#include "sandbox_workers/host.h"
 #include "trace_probes.h"
 
 namespace sw::hostile {
 
 namespace {
-
-using Outcome;
 
 /// The process's memory: what it has, and the most it had since `reset`.
 struct ResidentMemory {
@@ -78,17 +76,12 @@ std::string value_of(const Outcome& outcome) {
 
 /// The value of a cell that must be good. What a cell before it left behind, such as a timer that
 /// throws, may end it, and has then had its turn: there may be several tries.
-std::string next_cell(cli::LocalSandbox& local, int tries) {
-  sandbox::Cell cell;
-  cell.code = "42";
-  cell.context_id = "c";
-  cell.limits.wall_max = std::chrono::minutes(10);
+std::string next_cell(const Context& context, int tries) {
   std::string value;
   for (; tries > 0 && value != "42"; --tries) {
-    RunOutput sink;
-    const auto ran = local.run(cell, sink);
-    if (!ran.ok()) return "the host failed: " + ran.error().message;
-    value = value_of(ran->response.outcome);
+    const auto outcome = context.run(probe_of("42"));
+    if (!outcome.ok()) return "the host failed: " + outcome.error().message;
+    value = value_of(*outcome);
   }
   return value;
 }
@@ -126,8 +119,12 @@ Complaints Trial::judged(const Plan& plan, const Program& program, const Outcome
   ++totals_.endings[std::string(engine::ending_name(outcome.ending))];
   totals_.cpu_longest = std::max(totals_.cpu_longest, outcome.usage.cpu);
   Complaints complaints = judge(plan, program, outcome, sink.out, sink.err);
-  const std::string json = engine::execution_result_json(engine_->info(), request_of(program, plan),
-                                                         outcome, sink.out, sink.err);
+  Outcome told = outcome;
+  told.out = sink.out;
+  told.err = sink.err;
+  const engine::EngineInfo& info = engine_->info();
+  const std::string json = engine::execution_result_json(info.language, info.engine_name,
+                                                         request_of(program, plan), told);
   if (const auto complaint = judge_json(json)) complaints.push_back(*complaint);
   return complaints;
 }
@@ -144,32 +141,25 @@ Complaints Trial::run_fresh(const Plan& plan) {
 }
 
 Complaints Trial::run_in_context(const Plan& plan) {
-  const auto local = cli::LocalSandbox::in_memory("hostile");
-  if (!local.ok()) return {local.error().message};
-  const auto ready = [&]() -> Result<void> {
-    SW_CHECK_OK((*local)->add_engine(engine_));
-    SW_TRY(const auto made, (*local)->context("c", language_));
-    return {};
-  }();
-  if (!ready.ok()) return {ready.error().message};
+  const auto host = Host::open({.engines = {engine_}});
+  if (!host.ok()) return {host.error().message};
+  const auto context =
+      host->sandbox("hostile").create_context({.language = language_, .id = "c"});
+  if (!context.ok()) return {context.error().message};
   Complaints complaints;
   bool may_disturb = false;
-  sandbox::Cell cell;
-  cell.context_id = "c";
   for (const Program& program : plan.programs) {
     RunOutput sink;
     Canceller canceller(plan.cancel_after);
-    cell.code = program.code;
-    cell.limits = plan.limits;
-    cell.cancel = canceller.token();
-    const auto ran = (*local)->run(cell, sink);
-    if (!ran.ok() && cell.cancel.stop_requested()) continue;  // before it began
-    if (!ran.ok()) return {"the host failed: " + ran.error().message};
-    std::ranges::move(judged(plan, program, ran->response.outcome, sink),
-                      std::back_inserter(complaints));
+    sw::Run request = request_of(program, plan);
+    request.cancel = canceller.token();
+    const auto outcome = context->run(request, sink);
+    if (!outcome.ok() && request.cancel.stop_requested()) continue;  // before it began
+    if (!outcome.ok()) return {"the host failed: " + outcome.error().message};
+    std::ranges::move(judged(plan, program, *outcome, sink), std::back_inserter(complaints));
     may_disturb = may_disturb || program.lingers;
   }
-  const std::string value = next_cell(**local, may_disturb ? 3 : 1);
+  const std::string value = next_cell(*context, may_disturb ? 3 : 1);
   if (value != "42") complaints.push_back("the next cell of the context: " + value);
   return complaints;
 }

@@ -17,7 +17,6 @@ namespace sw::hostile {
 namespace {
 
 namespace json = boost::json;
-using Ending;
 
 // The value has a depth of up to 512, and stands within the answer.
 constexpr std::size_t kJsonDepthMax = 600;

@@ -1,24 +1,26 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-// A program of somebody else's: runs its argument as JavaScript and prints the value.
+// A program of somebody else's: runs its argument as JavaScript, in a fresh interpreter and in a
+// sandbox, and prints the value.
 #include <cstdio>
+#include <string>
 
-#include "sandbox_workers/engine.h"
+#include "sandbox_workers/host.h"
 
 namespace {
 
+std::string shown(const sw::Outcome& outcome) {
+  if (outcome.error) return outcome.error->name;
+  return outcome.value ? outcome.value->text : std::string();
+}
+
 sw::Result<std::string> evaluate(const char* code) {
-  SW_TRY(const auto machine, sw::engine::Machine::create());
-  SW_TRY(auto language, sw::engine::find_language("javascript"));
-  SW_TRY(const auto engine, machine->load(std::move(language)));
-  sw::Run request;
-  request.code = code;
-  sw::RunOutput output;
-  sw::Result<sw::Outcome> outcome = sw::Error{};
-  SW_CHECK_OK(engine->on_guest_thread([&] { outcome = engine->run(request, output); }));
-  SW_TRY(const sw::Outcome done, std::move(outcome));
-  if (done.error) return done.error->name;
-  return done.value ? done.value->text : std::string();
+  SW_TRY(const sw::Host host, sw::Host::open());
+  SW_TRY(const sw::Outcome once, host.run({.language = "javascript", .code = code}));
+  const sw::Sandbox sandbox = host.sandbox("consumer");
+  SW_TRY(const sw::Outcome kept, sandbox.run({.language = "javascript", .code = code}));
+  if (shown(once) != shown(kept)) return sw::Error{.message = "they differ"};
+  return shown(kept);
 }
 
 }  // namespace
