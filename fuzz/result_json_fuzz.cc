@@ -112,7 +112,7 @@ engine::ResultExtras any_extras(Choices& choices) {
   engine::ResultExtras extras;
   if (choices.coin()) extras.expires_at_ms = static_cast<std::int64_t>(choices.any_number());
   if (choices.coin()) {
-    extras.files = engine::WriteBackReport{.written = choices.below(9),
+    extras.files = WriteBackReport{.written = choices.below(9),
                                            .refused = {choices.text(20)},
                                            .left = {choices.text(20)},
                                            .error = choices.text(20)};
