@@ -1,2 +1,68 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
+#include "sandbox_workers/host/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/test_folder.h"
+#include "sandbox_workers/host.h"
+
+namespace sw {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FilesTest : public testing::Test {
+ protected:
+  const TestFolder folder_;
+  const Host host_ = Host::open().value();
+  const Files files_ = host_.sandbox("a").files();
+};
+
+TEST_F(FilesTest, AreWrittenReadListedMovedAndRemoved) {
+  ASSERT_TRUE(files_.write("a.txt", "one").ok());
+  EXPECT_EQ(files_.read_text("/workspace/a.txt").value(), "one");
+  ASSERT_TRUE(files_.make_folder("x/y").ok());
+  ASSERT_TRUE(files_.rename("a.txt", "x/y/b.txt").ok());
+  EXPECT_EQ(files_.list("x", Depth::kAll)->size(), 2U);
+  EXPECT_EQ(files_.stat("x/y/b.txt")->size, 3U);
+  EXPECT_FALSE(files_.exists("a.txt"));
+  ASSERT_TRUE(files_.remove("x", Depth::kAll).ok());
+  EXPECT_TRUE(files_.list()->empty());
+}
+
+TEST_F(FilesTest, ErrorsNameThePathAndTheOperation) {
+  const auto missing = files_.read("none");
+  EXPECT_EQ(missing.error().code, ErrorCode::kFileNotFound);
+  EXPECT_EQ(missing.error().context.at("path"), "none");
+  EXPECT_EQ(missing.error().context.at("operation"), "file.read");
+  EXPECT_EQ(files_.write("../out", "x").error().code, ErrorCode::kPermission);
+}
+
+TEST_F(FilesTest, AreCopiedInAndOutWithTheirFolders) {
+  const fs::path in = folder_.path() / "in";
+  fs::create_directories(in / "deep");
+  ASSERT_TRUE(write_file_atomically(in / "deep" / "a", as_bytes("A")).ok());
+  ASSERT_TRUE(write_file_atomically(in / "b", as_bytes("B")).ok());
+  fs::create_symlink("b", in / "link");
+  ASSERT_TRUE(files_.copy_in(in, "copy").ok());
+  EXPECT_EQ(files_.read_text("copy/deep/a").value(), "A");
+  EXPECT_EQ(files_.read_text("copy/link").value(), "B");
+  const fs::path out = folder_.path() / "out";
+  ASSERT_TRUE(files_.copy_out("copy", out).ok());
+  EXPECT_EQ(as_text(read_file(out / "deep" / "a").value()), "A");
+  EXPECT_FALSE(fs::exists(fs::symlink_status(out / "link")));
+  EXPECT_EQ(files_.copy_out("copy", out).error().code, ErrorCode::kFileExists);
+}
+
+TEST_F(FilesTest, ASingleFileIsCopiedInAndOut) {
+  const fs::path in = folder_.path() / "in";
+  ASSERT_TRUE(write_file_atomically(in, as_bytes("text")).ok());
+  ASSERT_TRUE(files_.copy_in(in, "f").ok());
+  ASSERT_TRUE(files_.copy_out("f", folder_.path() / "out").ok());
+  EXPECT_EQ(as_text(read_file(folder_.path() / "out").value()), "text");
+}
+
+}  // namespace
+}  // namespace sw

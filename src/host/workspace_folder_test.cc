@@ -1,2 +1,44 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
+#include "sandbox_workers/host/workspace_folder.h"
+
+#include <gtest/gtest.h>
+
+#include "base/test_folder.h"
+#include "sandbox_workers/host.h"
+
+namespace sw {
+namespace {
+
+TEST(WorkspaceFolder, ARunReadsAFolderAndWhatItWritesIsWrittenBack) {
+  const TestFolder folder;
+  ASSERT_TRUE(write_file_atomically(folder.path() / "in", as_bytes("21")).ok());
+  WorkspaceFolder loaded = WorkspaceFolder::load(folder.path()).value();
+  const Host host = Host::open().value();
+  Run run{.language = "js",
+          .code = "fs.writeFileSync('out', String(2 * fs.readFileSync('in', 'utf8')))"};
+  run.workspace = loaded.workspace();
+  ASSERT_FALSE(host.run(run)->error);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "out"));
+  const WriteBackReport report = loaded.write_back();
+  EXPECT_EQ(report.error, "");
+  EXPECT_EQ(report.written, 1U);
+  EXPECT_EQ(as_text(read_file(folder.path() / "out").value()), "42");
+}
+
+TEST(WorkspaceFolder, SaysWhyNothingIsWritten) {
+  const TestFolder folder;
+  WorkspaceFolder loaded = WorkspaceFolder::load(folder.path()).value();
+  ASSERT_TRUE(loaded.workspace()->write_bytes("a", Bytes(1), 0).ok());
+  ASSERT_TRUE(write_file_atomically(folder.path() / "a", as_bytes("theirs")).ok());
+  EXPECT_NE(loaded.write_back().error, "");
+  EXPECT_EQ(as_text(read_file(folder.path() / "a").value()), "theirs");
+}
+
+TEST(WorkspaceFolder, AFolderThatIsNotThereIsAnError) {
+  const TestFolder folder;
+  EXPECT_FALSE(WorkspaceFolder::load(folder.path() / "none").ok());
+}
+
+}  // namespace
+}  // namespace sw
