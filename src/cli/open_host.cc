@@ -12,7 +12,7 @@ namespace sw::cli {
 namespace {
 
 /// Shows the steps that are told, until the last copy of it is gone.
-engine::Progress show_progress() {
+bake::Progress show_progress() {
   // A display draws as long as it lives, so it begins with the first step.
   auto display = std::make_shared<std::unique_ptr<ProgressDisplay>>();  // shared by its copies
   return [display](std::string_view step, std::chrono::seconds expected) {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/test_folder.h"
+#include "sandbox_workers/base/files.h"
 #include "sandbox_workers/host.h"
 
 namespace sw {
@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 class FilesTest : public testing::Test {
  protected:
-  const TestFolder folder_;
+  const TemporaryDirectory folder_ =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-files-").value();
   const Host host_ = Host::open().value();
   const Files files_ = host_.sandbox("a").files();
 };

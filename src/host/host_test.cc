@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/test_folder.h"
+#include "sandbox_workers/base/files.h"
 
 namespace sw {
 namespace {
@@ -72,10 +72,9 @@ TEST(Host, AnAsynchronousRunTellsItsEventsAndItsEnd) {
   const Host host = Host::open().value();
   Printed printed;
   std::promise<std::string> value;
-  RunHandle run = host.sandbox("a").start({.language = "js", .code = "console.log('hi'); 7"},
-                                          printed, [&](const Result<Outcome>& outcome) {
-                                            value.set_value(outcome->value->text);
-                                          });
+  RunHandle run = host.sandbox("a").start(
+      {.language = "js", .code = "console.log('hi'); 7"}, printed,
+      [&](const Result<Outcome>& outcome) { value.set_value(outcome->value->text); });
   EXPECT_EQ(value.get_future().get(), "7");
   EXPECT_EQ(run.wait()->value->text, "7");
   EXPECT_EQ(printed.text, "hi\n");
@@ -98,7 +97,7 @@ TEST(Host, AStopTokenEndsARunTooAndSoDoesItsContext) {
   const Context context = host.sandbox("a").context("main");
   std::stop_source stop;
   Printed first;
-  Run run{.language = "js", .code = kEndless};
+  sw::Run run{.language = "js", .code = kEndless};
   run.cancel = stop.get_token();
   RunHandle handle = context.start(run, first);
   first.wait();
@@ -147,7 +146,8 @@ TEST(Host, AContextIsForkedUndoneAndTakenBackToACheckpoint) {
 }
 
 TEST(Host, SandboxesOfADataFolderOutliveTheHost) {
-  const TestFolder folder;
+  const auto folder =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-host-").value();
   const HostOptions options{.data_folder = folder.path() / "data"};
   {
     const Host host = Host::open(options).value();
@@ -158,9 +158,7 @@ TEST(Host, SandboxesOfADataFolderOutliveTheHost) {
   const Host host = Host::open(options).value();
   EXPECT_THAT(host.sandboxes().value(), ElementsAre("a", "b"));
   EXPECT_EQ(host.sandbox("b").run({.language = "js", .code = "x"})->value->text, "5");
-  EXPECT_EQ(host.sandbox("a")
-                .run({.language = "js", .code = "process.env.NAME"})
-                ->value->text,
+  EXPECT_EQ(host.sandbox("a").run({.language = "js", .code = "process.env.NAME"})->value->text,
             "'world'");
   ASSERT_TRUE(host.sandbox("a").destroy().ok());
   EXPECT_FALSE(host.has_sandbox("a").value());
@@ -168,7 +166,8 @@ TEST(Host, SandboxesOfADataFolderOutliveTheHost) {
 }
 
 TEST(Host, ADataFolderThatMustExistIsNotMade) {
-  const TestFolder folder;
+  const auto folder =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-host-").value();
   const auto host = Host::open({.data_folder = folder.path() / "none", .must_exist = true});
   EXPECT_EQ(host.error().code, ErrorCode::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "none"));
@@ -179,7 +178,7 @@ TEST(Host, ClosingTheHostStopsItsRuns) {
   std::optional<RunHandle> run;
   {
     const Host host = Host::open().value();
-    Run endless{.language = "js", .code = kEndless};
+    sw::Run endless{.language = "js", .code = kEndless};
     endless.limits.wall_max = {};
     run = host.start(endless, printed);
     printed.wait();
@@ -204,7 +203,7 @@ TEST(Host, FiftyUsersAreServedOnTwoThreads) {
 TEST(Host, SleepingGuestsDoNotKeepOthersFromRunning) {
   const Host host = Host::open({.runs_at_once = 1}).value();
   RunOutput ignored;
-  Run sleeper{.language = "js", .code = "await new Promise(done => setTimeout(done, 1e6))"};
+  sw::Run sleeper{.language = "js", .code = "await new Promise(done => setTimeout(done, 1e6))"};
   sleeper.limits.wall_max = {};
   std::vector<RunHandle> sleepers;
   for (int i = 0; i < 3; ++i) sleepers.push_back(host.start(sleeper, ignored));

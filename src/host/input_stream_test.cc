@@ -56,7 +56,7 @@ TEST(InputStream, KeepsNoMoreThanItsLimit) {
 TEST(InputStream, AProgramWaitsForWhatItReads) {
   const Host host = Host::open({.runs_at_once = 1}).value();
   const auto input = InputStream::create().value();
-  Run reader{.language = "js", .code = "fs.readFileSync(0, 'utf8')"};
+  sw::Run reader{.language = "js", .code = "fs.readFileSync(0, 'utf8')"};
   reader.input = input;
   RunOutput printed;
   RunHandle run = host.start(reader, printed);

@@ -4,19 +4,20 @@
 
 #include <gtest/gtest.h>
 
-#include "base/test_folder.h"
+#include "sandbox_workers/base/files.h"
 #include "sandbox_workers/host.h"
 
 namespace sw {
 namespace {
 
 TEST(WorkspaceFolder, ARunReadsAFolderAndWhatItWritesIsWrittenBack) {
-  const TestFolder folder;
+  const auto folder =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-host-").value();
   ASSERT_TRUE(write_file_atomically(folder.path() / "in", as_bytes("21")).ok());
   WorkspaceFolder loaded = WorkspaceFolder::load(folder.path()).value();
   const Host host = Host::open().value();
-  Run run{.language = "js",
-          .code = "fs.writeFileSync('out', String(2 * fs.readFileSync('in', 'utf8')))"};
+  sw::Run run{.language = "js",
+              .code = "fs.writeFileSync('out', String(2 * fs.readFileSync('in', 'utf8')))"};
   run.workspace = loaded.workspace();
   ASSERT_FALSE(host.run(run)->error);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "out"));
@@ -27,7 +28,8 @@ TEST(WorkspaceFolder, ARunReadsAFolderAndWhatItWritesIsWrittenBack) {
 }
 
 TEST(WorkspaceFolder, SaysWhyNothingIsWritten) {
-  const TestFolder folder;
+  const auto folder =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-host-").value();
   WorkspaceFolder loaded = WorkspaceFolder::load(folder.path()).value();
   ASSERT_TRUE(loaded.workspace()->write_bytes("a", Bytes(1), 0).ok());
   ASSERT_TRUE(write_file_atomically(folder.path() / "a", as_bytes("theirs")).ok());
@@ -36,7 +38,8 @@ TEST(WorkspaceFolder, SaysWhyNothingIsWritten) {
 }
 
 TEST(WorkspaceFolder, AFolderThatIsNotThereIsAnError) {
-  const TestFolder folder;
+  const auto folder =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-host-").value();
   EXPECT_FALSE(WorkspaceFolder::load(folder.path() / "none").ok());
 }
 
