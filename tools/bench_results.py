@@ -100,7 +100,7 @@ def main() -> None:
             row["times_native_process"] = row["ms"] / process["ms"]
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, encoding="utf-8", check=False)
     print(f"""# Results
-Made by `{command} --json FILE` and `tools/bench_results.py FILE`; what each name means stands in [README.md](README.md).
+Made by `{command} --json FILE` and `tools/bench_results.py FILE`; [README.md](README.md) explains the names.
 Commit {commit.stdout.strip()}, {context["date"][:10]}, {context["num_cpus"]} processors: {machine()}; load {context["load_avg"][0]:.1f} at the start.
 Times are milliseconds of real time. Ratios are within this one run.""")
     kinds = []
