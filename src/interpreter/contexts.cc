@@ -111,6 +111,10 @@ Result<void> Contexts::use(const snapshot::Also& body) {
                          [&](const snapshot::Also& along) { return storage_.transact(along); });
 }
 
+Result<void> Contexts::touch() {
+  return use([](storage::Transaction&) { return Result<void>(); });
+}
+
 Result<object::IdleVerdict> Contexts::alarm() {
   object::IdleVerdict verdict = object::IdleVerdict::kDisabled;
   SW_CHECK_OK(storage_.transact([&](storage::Transaction& transaction) -> Result<void> {

@@ -88,6 +88,8 @@ class Contexts {
   /// The same of a memory that has just been saved, without reading it again.
   Result<protocol::SnapshotInfo> snapshot_info(const snapshot::Live& live, const ContextRow& row);
 
+  /// Counts as use.
+  Result<void> touch();
   /// The alarm has gone off.
   Result<object::IdleVerdict> alarm();
 

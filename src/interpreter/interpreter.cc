@@ -115,9 +115,9 @@ Result<void> Interpreter::destroy() {
 Result<void> Interpreter::on_alarm(object::Time /*scheduled*/) {
   const Lock lock(mutex_);
   SW_TRY(const auto verdict, contexts_->alarm());
-  // A run that is under way counts as use when it ends.
-  if (verdict == object::IdleVerdict::kDestroy && turns_.none()) return destroy_all();
-  return {};
+  if (verdict != object::IdleVerdict::kDestroy) return {};
+  // A run that is under way is use, even if it comes to nothing.
+  return turns_.none() ? destroy_all() : contexts_->touch();
 }
 
 // --- a run
