@@ -4,18 +4,17 @@
 
 #include <benchmark/benchmark.h>
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 
+#include "folder.h"
 #include "must.h"
+#include "sandbox_bench.h"
 #include "sandbox_workers/interpreter/runtime_worker.h"
 
 namespace sw {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 /// What is measured, in each language.
 struct Programs {
@@ -55,45 +54,25 @@ const std::map<std::string, Programs>& programs() {
 
 constexpr char kKey[] = "bench";
 
-/// A data folder that goes with it.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / "sw-bench-XXXXXX") {
-    std::string name = path_.native();
-    if (::mkdtemp(name.data()) == nullptr) fail("no temporary folder can be made");
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-std::shared_ptr<interpreter::InterpreterWorker> open_worker(
+std::shared_ptr<interpreter::RuntimeWorker> open_worker(
     const std::shared_ptr<engine::Engine>& engine, const Folder& folder) {
-  return must(interpreter::define_interpreter_runtime(engine, {.storage_folder = folder.path()}));
+  return must(interpreter::make_runtime_worker(engine, {.storage_folder = folder.path()}));
 }
 
-std::unique_ptr<protocol::Interpreter> interpreter_of(interpreter::InterpreterWorker& worker) {
+std::shared_ptr<protocol::Interpreter> interpreter_of(interpreter::RuntimeWorker& worker) {
   return must(worker.interpreter(kKey));
 }
 
-void create_context(interpreter::InterpreterWorker& worker, const char* id = "c") {
+void create_context(interpreter::RuntimeWorker& worker, const char* id = "c") {
   must(interpreter_of(worker)->create(id, "/workspace"));
 }
 
-protocol::ExecuteResponse run(interpreter::InterpreterWorker& worker, const std::string& code,
+protocol::ExecuteResponse run(interpreter::RuntimeWorker& worker, const std::string& code,
                               std::string context = "c") {
   protocol::ExecuteArgs args;
-  args.context_id = std::move(context);
-  args.code = code;
-  args.limits.wall_max = std::chrono::minutes(10);
+  args.run.context = std::move(context);
+  args.run.code = code;
+  args.run.limits.wall_max = std::chrono::minutes(10);
   RunOutput ignored;
   auto response = must(interpreter_of(worker)->execute(std::move(args), {}, ignored));
   if (response.outcome.error) fail(fmt::format("{}: {}", code, response.outcome.error->message));
@@ -111,6 +90,12 @@ double bytes_written() {
   return 0;
 }
 
+void check_restored(const protocol::ExecuteResponse& response) {
+  if (response.outcome.context->state != ContextState::kRestored) {
+    fail("the context was not restored");
+  }
+}
+
 /// A small cell in a context that is in memory: answered once what it changed is on disk.
 void step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
           const Programs& code) {
@@ -123,8 +108,9 @@ void step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine
   double snapshot_bytes = 0;
   for (auto _ : state) {
     const auto response = run(*worker, code.set);
-    snapshot_ms += response.snapshot_ms.value_or(0);
-    snapshot_bytes += static_cast<double>(response.snapshot_bytes_written);
+    const ContextRun& context = *response.outcome.context;
+    snapshot_ms += context.snapshot_ms.value_or(0);
+    snapshot_bytes += static_cast<double>(context.snapshot_bytes_written);
   }
   const auto runs = static_cast<double>(state.iterations());
   state.counters["snapshot_ms"] = snapshot_ms / runs;
@@ -137,18 +123,14 @@ void step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine
 void restore_evicted(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
                      const Programs& code) {
   const Folder folder;
-  const auto pool = std::make_shared<interpreter::ResidencyPool>(
-      interpreter::ResidencyLimits{.instances_max = 1});
-  const auto worker = must(interpreter::define_interpreter_runtime(
-      engine, {.storage_folder = folder.path(), .residency = pool}));
+  const auto worker = must(interpreter::make_runtime_worker(
+      engine, {.storage_folder = folder.path(), .residency = {.instances_max = 1}}));
   create_context(*worker);
   create_context(*worker, "d");
   for (const char* context : {"c", "d"}) run(*worker, code.set, context);
   bool first = true;
   for (auto _ : state) {
-    if (run(*worker, code.use, first ? "c" : "d").state != ContextState::kRestored) {
-      fail("the context was not restored");
-    }
+    check_restored(run(*worker, code.use, first ? "c" : "d"));
     first = !first;
   }
 }
@@ -164,7 +146,7 @@ void restore(benchmark::State& state, const std::shared_ptr<engine::Engine>& eng
   }
   for (auto _ : state) {
     auto worker = open_worker(engine, folder);
-    if (run(*worker, use).state != ContextState::kRestored) fail("the context was not restored");
+    check_restored(run(*worker, use));
     state.PauseTiming();  // closing is not part of it
     worker.reset();
     state.ResumeTiming();
@@ -193,18 +175,20 @@ void add(const std::string& name, const Body& body) {
 
 }  // namespace
 
-void register_context_benchmarks(const std::shared_ptr<engine::Engine>& engine) {
-  const std::string& language = engine->info().language;
+void register_context_benchmarks(const std::string& language, const Load& load) {
   const auto found = programs().find(language);
   if (found == programs().end()) return;
   const Programs& code = found->second;
-  add("step/" + language, [=](benchmark::State& s) { step(s, engine, code); });
-  add("restore/" + language, [=](benchmark::State& s) { restore_evicted(s, engine, code); });
-  add("reopen/" + language, [=](benchmark::State& s) { restore(s, engine, code.set, code.use); });
+  add("step/" + language, [=](benchmark::State& s) { step(s, load(), code); });
+  add("sandbox_step/" + language, [=](benchmark::State& s) { sandbox_step(s, load(), code.set); });
+  add("step_under_load/" + language,
+      [=](benchmark::State& s) { step_under_load(s, load(), code.set); });
+  add("restore/" + language, [=](benchmark::State& s) { restore_evicted(s, load(), code); });
+  add("reopen/" + language, [=](benchmark::State& s) { restore(s, load(), code.set, code.use); });
   add("reopen_100mb/" + language,
-      [=](benchmark::State& s) { restore(s, engine, code.big, code.use_big); });
-  add("fork/" + language, [=](benchmark::State& s) { fork(s, engine, code.set); });
-  add("fork_100mb/" + language, [=](benchmark::State& s) { fork(s, engine, code.big); });
+      [=](benchmark::State& s) { restore(s, load(), code.big, code.use_big); });
+  add("fork/" + language, [=](benchmark::State& s) { fork(s, load(), code.set); });
+  add("fork_100mb/" + language, [=](benchmark::State& s) { fork(s, load(), code.big); });
 }
 
 }  // namespace sw

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/load_engine.h"
 #include "context_bench.h"
+#include "host/lazy_engine.h"
 #include "must.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/all_languages.h"
@@ -129,7 +129,7 @@ void typescript(benchmark::State& state, const std::shared_ptr<engine::Engine>& 
   with_types.file_name = file.filename().native();
   Run strip = request_for(
       "console.log(require('module').stripTypeScriptTypes(fs.readFileSync(0, 'utf8')))");
-  strip.stdin_data = with_types.code;
+  strip.input = text_input(with_types.code);
   RunOutput printed;
   run_in_sandbox(*engine, strip, printed);
   const Run stripped = request_for(printed.out);
@@ -201,28 +201,27 @@ void guest_program(benchmark::State& state, const std::shared_ptr<engine::Engine
   if (has_jit) state.counters["times_jitless"] = guest_ms / without_jit_ms;
 }
 
-void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::path& own_program) {
-  const std::string& language = engine->info().language;
+void register_language(const std::string& language, const Load& load, const fs::path& own_program) {
   const Native& native = natives().at(language);
   const fs::path interpreter = find_interpreter(native);
   benchmark::RegisterBenchmark(("fresh/" + language).c_str(), [=](benchmark::State& s) {
-    fresh(s, engine, "1+1");
+    fresh(s, load(), "1+1");
   })->Unit(benchmark::kMillisecond);
   benchmark::RegisterBenchmark(("fresh_instance/" + language).c_str(), [=](benchmark::State& s) {
-    fresh_instance(s, engine);
+    fresh_instance(s, load());
   })->Unit(benchmark::kMillisecond);
   if (language == "javascript") {
     benchmark::RegisterBenchmark(
         "typescript/50_lines",
         [=](benchmark::State& s) {
-          typescript(s, engine, fs::path(SW_BENCH_PROGRAMS) / "typescript_50_lines.ts");
+          typescript(s, load(), fs::path(SW_BENCH_PROGRAMS) / "typescript_50_lines.ts");
         })
         ->Unit(benchmark::kMillisecond)
         ->UseManualTime();
   }
   if (language == "python") {
     benchmark::RegisterBenchmark("fresh_pandas/python", [=](benchmark::State& s) {
-      fresh(s, engine, "import pandas");
+      fresh(s, load(), "import pandas");
     })->Unit(benchmark::kMillisecond);
   }
   benchmark::RegisterBenchmark(
@@ -248,7 +247,7 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
     if (!fs::exists(file)) continue;
     benchmark::RegisterBenchmark(
         fmt::format("guest/{}/{}", language, name).c_str(),
-        [=](benchmark::State& s) { guest_program(s, engine, interpreter, file); })
+        [=](benchmark::State& s) { guest_program(s, load(), interpreter, file); })
         ->Unit(benchmark::kMillisecond)
         ->UseManualTime()
         ->Iterations(3);
@@ -256,27 +255,37 @@ void register_language(const std::shared_ptr<engine::Engine>& engine, const fs::
 }
 
 /// What the checks of code that stops by a trap cost: compare with guest/javascript/fib.
-void register_checked(const std::shared_ptr<engine::Engine>& engine) {
+void register_checked(const Load& load) {
   const fs::path file = fs::path(SW_BENCH_PROGRAMS) / "run_fib.js";
   const fs::path interpreter = find_interpreter(natives().at("javascript"));
   benchmark::RegisterBenchmark(
       "guest_checked/javascript/fib",
-      [=](benchmark::State& s) { guest_program(s, engine, interpreter, file); })
+      [=](benchmark::State& s) { guest_program(s, load(), interpreter, file); })
       ->Unit(benchmark::kMillisecond)
       ->UseManualTime()
       ->Iterations(3);
+}
+
+/// Prepares the language if need be, which can take minutes.
+Load loader(engine::Machine& machine, std::unique_ptr<engine::Language> language) {
+  const std::shared_ptr<host::LazyEngine> lazy =
+      must(host::LazyEngine::create(machine, std::move(language), [](std::string_view step, auto) {
+        if (!step.empty()) fmt::print(stderr, "sw_bench: {}\n", step);
+      }));
+  return [lazy] { return must(lazy->load()); };
 }
 
 int run(int argc, char** argv) {
   const fs::path own_program = fs::canonical("/proc/self/exe").parent_path() / "sandbox-workers";
   const auto machine = must(engine::Machine::create());
   for (auto& language : must(engine::all_languages())) {
-    const auto engine = must(cli::load_engine(*machine, std::move(language)));
-    register_language(engine, own_program);
-    register_context_benchmarks(engine);
+    const std::string id = language->manifest().language;
+    const Load load = loader(*machine, std::move(language));
+    register_language(id, load, own_program);
+    register_context_benchmarks(id, load);
   }
   const auto checked = must(engine::Machine::create({.stop_means = wasm::StopMeans::kEpoch}));
-  register_checked(must(cli::load_engine(*checked, must(engine::find_language("javascript")))));
+  register_checked(loader(*checked, must(engine::find_language("javascript"))));
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   const auto ran = machine->on_guest_thread([] { benchmark::RunSpecifiedBenchmarks(); });
