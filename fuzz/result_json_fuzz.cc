@@ -113,9 +113,9 @@ engine::ResultExtras any_extras(Choices& choices) {
   if (choices.coin()) extras.expires_at_ms = static_cast<std::int64_t>(choices.any_number());
   if (choices.coin()) {
     extras.files = WriteBackReport{.written = choices.below(9),
-                                           .refused = {choices.text(20)},
-                                           .left = {choices.text(20)},
-                                           .error = choices.text(20)};
+                                   .refused = {choices.text(20)},
+                                   .left = {choices.text(20)},
+                                   .error = choices.text(20)};
   }
   return extras;
 }

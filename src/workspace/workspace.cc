@@ -245,8 +245,8 @@ Result<void> Workspace::make_link(std::string_view given, std::string_view targe
   if (resolved.node) {
     SW_CHECK_OK(done_or(path, tree_->unlink(*resolved.parent, resolved.name, now_ns)));
   }
-  return done_or(
-      path, tree_->create_symlink(*resolved.parent, resolved.name, target, now_ns).error());
+  return done_or(path,
+                 tree_->create_symlink(*resolved.parent, resolved.name, target, now_ns).error());
 }
 
 Result<std::vector<WorkspaceEntry>> Workspace::list(std::string_view given, Depth depth) const {
