@@ -45,12 +45,15 @@ class SystemClock final : public Clock {
       clock_.changed_.wait(lock, [this] { return clock_.firing_ != this; });
     }
     void set(std::optional<Time> time) override {
+      bool earlier = false;
       {
         const std::lock_guard lock(clock_.mutex_);
         clock_.remove(*this);
         if (time) clock_.set_.emplace(*time, this);
+        earlier = time && *time < clock_.wakes_;
       }
-      clock_.changed_.notify_all();
+      // Timers are moved far more often than they fire: a thread that wakes too early looks again.
+      if (earlier) clock_.changed_.notify_all();
     }
     void fire() const { fire_(); }
 
@@ -69,13 +72,16 @@ class SystemClock final : public Clock {
     std::unique_lock lock(mutex_);
     while (!ending_) {
       if (set_.empty()) {
+        wakes_ = Time::max();
         changed_.wait(lock);
         continue;
       }
       const Time first = set_.begin()->first;
       const Time present = now();
       if (first > present) {
-        changed_.wait_for(lock, std::min<std::chrono::milliseconds>(first - present, kLongestWait));
+        const auto wait = std::min<std::chrono::milliseconds>(first - present, kLongestWait);
+        wakes_ = present + wait;
+        changed_.wait_for(lock, wait);
         continue;
       }
       firing_ = set_.begin()->second;
@@ -91,6 +97,7 @@ class SystemClock final : public Clock {
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::multimap<Time, SystemTimer*> set_;
+  Time wakes_ = Time::max();       // until then the thread waits
   SystemTimer* firing_ = nullptr;  // whose function runs now
   bool ending_ = false;
   std::thread thread_;  // last: it uses all above

@@ -46,6 +46,17 @@ TEST(SystemClock, FiresATimerThatIsDueAndNotOneThatWasTakenBack) {
   EXPECT_FALSE(other_fired);
 }
 
+TEST(SystemClock, FiresATimerThatIsMovedBeforeAllOthers) {
+  const auto clock = make_system_clock();
+  std::promise<void> fired;
+  const auto late = clock->make_timer([] {});
+  const auto moved = clock->make_timer([&] { fired.set_value(); });
+  late->set(clock->now() + std::chrono::hours(2));
+  moved->set(clock->now() + std::chrono::hours(3));
+  moved->set(clock->now() + milliseconds(1));
+  fired.get_future().wait();
+}
+
 TEST(SystemClock, ATimerThatIsGoneDoesNotFire) {
   const auto clock = make_system_clock();
   for (int i = 0; i < 200; ++i) {
