@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "cli/open_host.h"
-#include "engine/embedded_files.h"
 #include "sandbox_workers/testing/conformance.h"
 
 namespace sw::cli {
@@ -14,17 +13,9 @@ namespace {
 
 constexpr int kStatusViolation = 1;
 
-Result<testing::ConformancePrograms> programs_of(std::string_view language) {
-  const auto text =
-      engine::find_embedded_file(fmt::format("engines/{}/conformance.json", language));
-  if (!text)
-    return Error{ErrorCode::kInternal, fmt::format("{} has no conformance.json", language), 0};
-  return testing::parse_programs(*text);
-}
-
 /// True if the contract is kept.
 Result<bool> check(const Host& host, const std::string& language) {
-  SW_TRY(const testing::ConformancePrograms programs, programs_of(language));
+  SW_TRY(const testing::ConformancePrograms programs, testing::built_in_programs(language));
   SW_TRY(const auto engine, host.load(language));
   const auto print = [&](const testing::CheckReport& report) {
     const char* const verdict = report.violation != nullptr ? "FAILED "

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <exception>
 
+#include "engine/embedded_files.h"
 #include "sandbox_workers/testing/conformance.h"
 
 namespace sw::testing {
@@ -71,6 +72,15 @@ Result<ConformancePrograms> parse_programs(std::string_view text) {
   } catch (const std::exception& problem) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("bad programs: {}", problem.what()), 0};
   }
+}
+
+Result<ConformancePrograms> built_in_programs(std::string_view language) {
+  const auto text =
+      engine::find_embedded_file(fmt::format("engines/{}/conformance.json", language));
+  if (!text) {
+    return Error{ErrorCode::kNotFound, fmt::format("{} has no conformance.json", language), 0};
+  }
+  return parse_programs(*text);
 }
 
 }  // namespace sw::testing

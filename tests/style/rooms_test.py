@@ -17,6 +17,9 @@ ROOMS = ["base", "storage", "snapshot", "object", "wasm", "wasi", "workspace", "
 # Foreign headers and the one room that may include them.
 FOREIGN = {"sqlite3.h": "storage", "wasmtime.h": "wasm", "wasm.h": "wasm", "wasi.h": "wasm", "wasmtime/": "wasm", "sw_prepare.h": "wasm",
            "zstd.h": "snapshot", "xxhash.h": "snapshot"}
+# The command line stands on the public API. wasi-run is a program of its own, for the WASI host alone.
+CLI_MAY = ["base", "cli"]
+CLI_EXEMPT = ["wasi_run.cc"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -45,6 +48,8 @@ def complaints(src: pathlib.Path, include: pathlib.Path | None = None) -> list[s
                         found.append(f"{name} includes {header}, which is not a public header")
                 if parts[0] in ROOMS and ROOMS.index(parts[0]) > ROOMS.index(room):
                     found.append(f"{name} includes {header}, which stands above it")
+                if room == "cli" and header.split("/")[0] in ROOMS and header.split("/")[0] not in CLI_MAY and name.name not in CLI_EXEMPT and not is_test(file):
+                    found.append(f"{name} includes {header}: the command line uses public headers only")
                 for foreign, owner in FOREIGN.items():
                     if header.startswith(foreign) and room != owner:
                         found.append(f"{name} includes {header}, which only src/{owner} may")

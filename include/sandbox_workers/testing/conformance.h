@@ -95,6 +95,9 @@ struct ConformancePrograms {
 /// Errors: kInvalidArgument saying what is missing or of another type.
 Result<ConformancePrograms> parse_programs(std::string_view json);
 
+/// The programs that a built-in language is checked with. Errors: kNotFound.
+Result<ConformancePrograms> built_in_programs(std::string_view language);
+
 /// What came of one check.
 struct CheckReport {
   std::string_view name;  ///< "an error of the code is part of the outcome"
