@@ -34,9 +34,7 @@ namespace sw::interpreter {
 class FakeSession final : public engine::SessionInstance {
  public:
   FakeSession(const engine::SessionOptions& options, std::atomic<int>& alive)
-      : alive_(alive),
-        memory_(kMemoryBytes),
-        files_(wasi::standard_layout().build(), clocks_) {
+      : alive_(alive), memory_(kMemoryBytes), files_(wasi::standard_layout().build(), clocks_) {
     files_.mount(wasi::kWorkspaceMount, options.workspace->tree());
     ++alive_;
   }

@@ -4,143 +4,22 @@
 // The rules, with an engine without Wasm: what is kept, saved, put back and told after each kind of
 // run.
 
-#include "interpreter/interpreter.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <boost/json.hpp>
-#include <future>
-#include <thread>
+#include <string>
 
-#include "interpreter/fake_engine.h"
-#include "protocol/interpreter_routes.h"
+#include "interpreter/interpreter_fixture.h"
 #include "sandbox_workers/protocol/answers.h"
-#include "storage/memory/memory_storage.h"
 
 namespace sw::interpreter {
 namespace {
 
-using protocol::ExecuteResponse;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-
-constexpr char kInc[] = R"({"op":"inc"})";
-constexpr char kRead[] = R"({"op":"read"})";
-constexpr char kError[] = R"({"op":"error"})";
-constexpr char kInvalidate[] = R"({"op":"invalidate"})";
-constexpr char kFault[] = R"({"op":"fault"})";
-constexpr char kHold[] = R"({"op":"hold"})";
-constexpr char kLetGo[] = R"({"op":"let_go"})";
-constexpr char kWriteA[] = R"({"op":"write","path":"/workspace/a","content":"new"})";
-constexpr char kWriteAFail[] =
-    R"({"op":"write","path":"/workspace/a","content":"bad","then":"error"})";
-
-/// Writes "new" to the file a, then does something else.
-std::string write_a_then(const std::string& op) {
-  return R"({"op":"write","path":"/workspace/a","content":"new","then":")" + op + "\"}";
-}
-
-class InterpreterTest : public ::testing::Test {
- protected:
-  InterpreterTest() {
-    restart();
-    EXPECT_EQ(create("c").status, 201);
-  }
-
-  /// As another process would find it.
-  void restart(const std::string& build = "build-1") {
-    interpreter_.reset();
-    engine_ = std::make_shared<FakeEngine>(build);
-    object_ = storage_->open({.class_name = "interpreter_fake", .id = "key"}, {}).value();
-    interpreter_ = Interpreter::open(engine_, *object_, *pool_, clock_, options_).value();
-  }
-
-  protocol::Response request(std::string method, std::string path, std::string body = {}) {
-    return protocol::serve_interpreter(
-        *interpreter_, {.method = std::move(method), .path = std::move(path), .body = std::move(body)},
-        clock_.now().time_since_epoch().count());
-  }
-  protocol::Response create(const std::string& id) {
-    return request("POST", "/contexts", R"({"id":")" + id + "\"}");
-  }
-  static boost::json::object json(const protocol::Response& response) {
-    return boost::json::parse(response.body).as_object();
-  }
-  static std::string message(const protocol::Response& response) {
-    return boost::json::value_to<std::string>(json(response).at("message"));
-  }
-
-  /// The files that the Sandbox has.
-  Workspace sandbox_{kWorkspaceLimits, 0};
-  std::vector<std::vector<std::string>> asked_;
-
-  Result<ExecuteResponse> ask(const std::string& code, protocol::ExecuteArgs args = {}) {
-    if (args.run.context.empty()) args.run.context = "c";
-    args.run.code = code;
-    if (args.workspace.dirs.empty() && !args.workspace.disabled)
-      args.workspace = sandbox_.manifest();
-    const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
-      asked_.push_back(paths);
-      std::vector<WorkspaceFile> files;
-      for (const std::string& path : paths) {
-        if (auto file = sandbox_.read_bytes(path); file.ok()) files.push_back(*std::move(file));
-      }
-      return files;
-    };
-    RunOutput printed;
-    return interpreter_->execute(args, get_files, printed);
-  }
-  ExecuteResponse run(const std::string& code, const std::string& id = "c") {
-    protocol::ExecuteArgs args;
-    args.run.context = id;
-    return take(ask(code, args));
-  }
-  ExecuteResponse run(const std::string& code, AfterError after_error) {
-    protocol::ExecuteArgs args;
-    args.run.on_error = after_error;
-    return take(ask(code, args));
-  }
-  std::string file_a() {
-    const auto file = sandbox_.read("a", FileEncoding::kUtf8);
-    return file.ok() ? file->content : "none";
-  }
-  /// The Sandbox says how many runs it knows of.
-  ExecuteResponse run_known(const std::string& code, std::uint64_t known) {
-    protocol::ExecuteArgs args;
-    args.executions_known = known;
-    return take(ask(code, args));
-  }
-  ExecuteResponse take(Result<ExecuteResponse> answer) {
-    if (!answer.ok()) {
-      ADD_FAILURE() << answer.error().message;
-      return {};
-    }
-    EXPECT_TRUE(sandbox_.apply_diff(answer->workspace, sandbox_.remember(), clock_ns()).ok());
-    return *std::move(answer);
-  }
-  static Error refusal(const Result<ExecuteResponse>& answer) {
-    if (!answer.ok()) return answer.error();
-    ADD_FAILURE() << "was not refused";
-    return {};
-  }
-  static int status(const Error& error) { return info_of(error.code).http_status; }
-  static std::string value(const ExecuteResponse& response) { return response.outcome.value->text; }
-  std::uint64_t clock_ns() { return 1; }
-
-  storage::MemoryDisk disk_{storage::Bodies::kTwice};
-  std::unique_ptr<storage::Storage> storage_ = storage::open_memory_storage(disk_);
-  object::ManualClock clock_{object::Time(std::chrono::milliseconds(1'700'000'000'000))};
-  std::unique_ptr<ResidencyPool> pool_ = std::make_unique<ResidencyPool>();
-  std::shared_ptr<FakeEngine> engine_;
-  std::unique_ptr<storage::ObjectStorage> object_;
-  InterpreterOptions options_;
-  std::unique_ptr<Interpreter> interpreter_;
-};
 
 // --- contexts
 
@@ -358,7 +237,8 @@ TEST_F(InterpreterTest, ARolledBackRunIsToldAndGoesOnFromTheOneBeforeIt) {
   run(R"({"op":"chdir","cwd":"/workspace/d","then":"inc"})");
   const auto failed =
       run(R"({"op":"chdir","cwd":"/workspace/e","then":"error"})", AfterError::kRollback);
-  EXPECT_THAT(failed.outcome.context->note, HasSubstr("rolled back: memory and files are as before this run"));
+  EXPECT_THAT(failed.outcome.context->note,
+              HasSubstr("rolled back: memory and files are as before this run"));
   EXPECT_EQ(failed.outcome.cwd, "/workspace/d");
   EXPECT_EQ(engine_->alive, 0);
   const auto next = run(kInc);
@@ -635,174 +515,6 @@ TEST_F(InterpreterTest, WhatCannotBeTakenBackIsSaidToBeStaleOnce) {
   const auto behind = run_known(kRead, 7);
   EXPECT_THAT(behind.outcome.context->note, HasSubstr("stale"));
   EXPECT_EQ(behind.outcome.context->executions, 8u);
-}
-
-// --- several at once
-
-/// A run that waits in a context until it is told to end.
-class BusyContext {
- public:
-  BusyContext(Interpreter& interpreter, Workspace& sandbox, const std::string& id) {
-    protocol::ExecuteArgs args;
-    args.run.context = id;
-    args.run.code = R"({"op":"inc","then":"wait"})";
-    args.run.cancel = stop_.get_token();
-    args.workspace = sandbox.manifest();
-    const int waiting = FakeSession::waiting();
-    run_ = std::async(std::launch::async, [&interpreter, args = std::move(args)] {
-      RunOutput printed;
-      return interpreter.execute(
-          args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
-    });
-    while (FakeSession::waiting() == waiting) std::this_thread::yield();
-  }
-
-  Result<ExecuteResponse> end() {
-    ended_ = true;
-    stop_.request_stop();
-    return run_.get();
-  }
-  /// Does something that has to wait for the run.
-  template <class Operation>
-  auto after_it(Operation operation) {
-    std::promise<void> begun;
-    auto waits = std::async(std::launch::async, [&] {
-      begun.set_value();
-      auto result = operation();
-      EXPECT_TRUE(ended_) << "it did not wait";
-      return result;
-    });
-    begun.get_future().wait();
-    for (int i = 0; i < 100; ++i) std::this_thread::yield();
-    EXPECT_TRUE(end().ok());
-    return waits.get();
-  }
-
- private:
-  std::stop_source stop_;
-  std::atomic<bool> ended_ = false;
-  std::future<Result<ExecuteResponse>> run_;
-};
-
-TEST_F(InterpreterTest, ContextsRunSideBySide) {
-  EXPECT_EQ(create("d").status, 201);
-  BusyContext busy(*interpreter_, sandbox_, "c");
-  EXPECT_EQ(value(run(kInc, "d")), "1");
-  EXPECT_EQ(value(run(kInc, "d")), "2");
-  EXPECT_EQ(busy.end()->outcome.ending, Ending::kCancelled);
-  EXPECT_EQ(value(run(kInc)), "2");
-}
-
-TEST_F(InterpreterTest, RunsOfManyContextsEachTakeTurns) {
-  constexpr int kThreads = 8;
-  constexpr int kRuns = 50;
-  EXPECT_EQ(create("d").status, 201);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      for (int k = 0; k < kRuns; ++k) {
-        protocol::ExecuteArgs args;
-        args.run.context = i % 2 == 0 ? "c" : "d";
-        args.run.code = kInc;
-        RunOutput printed;
-        EXPECT_TRUE(interpreter_
-                        ->execute(
-                            args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed)
-                        .ok());
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const char* id : {"c", "d"}) {
-    const auto last = run(kRead, id);
-    EXPECT_EQ(value(last), std::to_string(kThreads / 2 * kRuns));
-    EXPECT_EQ(last.outcome.context->executions, kThreads / 2 * kRuns + 1u);
-  }
-}
-
-TEST_F(InterpreterTest, QuestionsAndNewContextsDoNotWaitForARun) {
-  run(kInc);
-  BusyContext busy(*interpreter_, sandbox_, "c");
-  const auto info = interpreter_->context("c").value();
-  EXPECT_EQ(info.executions, 1u) << "the run that goes on is not counted yet";
-  EXPECT_FALSE(info.resident);
-  EXPECT_TRUE(interpreter_->create("d", "/workspace").ok());
-  EXPECT_EQ(interpreter_->contexts()->size(), 2u);
-  EXPECT_TRUE(interpreter_->checkpoints("c")->empty());
-  EXPECT_TRUE(interpreter_->remove("d").ok());
-  EXPECT_TRUE(busy.end().ok());
-}
-
-TEST_F(InterpreterTest, QuestionsDoNotWaitForAnInstanceThatBootsOrIsRestored) {
-  for (const auto& state : {ContextState::kFresh, ContextState::kRestored}) {
-    restart();
-    bool asked = false;
-    engine_->during_boot = [&] {
-      asked = std::async(std::launch::async, [&] { return interpreter_->contexts().ok(); }).get();
-    };
-    EXPECT_EQ(run(kInc).outcome.context->state, state);
-    EXPECT_TRUE(asked);
-  }
-}
-
-TEST_F(InterpreterTest, UndoWaitsForTheRunThatItTakesBack) {
-  run(kInc);
-  BusyContext busy(*interpreter_, sandbox_, "c");
-  EXPECT_TRUE(busy.after_it([&] { return interpreter_->undo("c", 1); }).ok());
-  EXPECT_EQ(value(run(kRead)), "1");
-}
-
-TEST_F(InterpreterTest, AForkHasWhatTheRunLeft) {
-  run(kInc);
-  BusyContext busy(*interpreter_, sandbox_, "c");
-  EXPECT_EQ(busy.after_it([&] { return interpreter_->fork("c", "f"); })->executions, 2u);
-  EXPECT_EQ(value(run(kRead, "f")), "2");
-}
-
-TEST_F(InterpreterTest, ACheckpointHasWhatTheRunLeft) {
-  run(kInc);
-  BusyContext busy(*interpreter_, sandbox_, "c");
-  EXPECT_TRUE(busy.after_it([&] { return interpreter_->add_checkpoint("c", "two"); }).ok());
-  run(kInc);
-  EXPECT_TRUE(interpreter_->restore_checkpoint("c", "two").ok());
-  EXPECT_EQ(value(run(kRead)), "2");
-}
-
-TEST_F(InterpreterTest, ABusyContextIsRemovedAfterItsRun) {
-  BusyContext busy(*interpreter_, sandbox_, "c");
-  EXPECT_TRUE(busy.after_it([&] { return interpreter_->remove("c"); }).ok());
-  EXPECT_EQ(refusal(ask(kRead)).code, ErrorCode::kContextNotFound);
-  EXPECT_EQ(engine_->alive, 0);
-}
-
-TEST_F(InterpreterTest, DestroyingWaitsForAllRuns) {
-  EXPECT_EQ(create("d").status, 201);
-  BusyContext first(*interpreter_, sandbox_, "c");
-  BusyContext second(*interpreter_, sandbox_, "d");
-  EXPECT_TRUE(first
-                  .after_it([&] {
-                    EXPECT_TRUE(second.after_it([&] { return interpreter_->destroy(); }).ok());
-                    return Result<void>();
-                  })
-                  .ok());
-  EXPECT_TRUE(interpreter_->contexts()->empty());
-  EXPECT_EQ(engine_->alive, 0);
-  EXPECT_EQ(create("c").status, 201);
-  EXPECT_EQ(value(run(kInc)), "1");
-}
-
-TEST_F(InterpreterTest, TheAlarmLeavesARunThatGoesOnAlone) {
-  EXPECT_EQ(request("DELETE", "/").status, 200);
-  options_.contexts.idle_ttl = std::chrono::milliseconds(1000);
-  restart();
-  EXPECT_EQ(create("c").status, 201);
-  BusyContext busy(*interpreter_, sandbox_, "c");
-  clock_.advance(std::chrono::milliseconds(5000));
-  EXPECT_TRUE(interpreter_->on_alarm({}).ok());
-  EXPECT_GT(storage_->alarms_until(object::Time::max(), 1)->at(0).time, clock_.now())
-      << "it goes off again, should the run come to nothing";
-  EXPECT_TRUE(busy.end().ok());
-  EXPECT_EQ(value(run(kRead)), "1");
 }
 
 // --- versions

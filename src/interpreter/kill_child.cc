@@ -31,7 +31,8 @@ namespace {
   for (;;) {
     const auto result = worker.run("c", cells.at(language));
     if (!result.outcome.value) _exit(3);
-    const std::string line = fmt::format("{} {}\n", result.outcome.value->text, result.outcome.context->executions);
+    const std::string line =
+        fmt::format("{} {}\n", result.outcome.value->text, result.outcome.context->executions);
     if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) _exit(4);
   }
 }

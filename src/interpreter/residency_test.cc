@@ -65,9 +65,8 @@ class Crowd {
       : languages_(languages), guests_(parts.guests) {
     for (const Language& language : languages_) {
       // Few runs to be undone, so that each context soon has as many as it will ever have.
-      workers_.push_back(std::make_unique<Worker>(TestWorker::engine(language.name),
-                                                  RuntimeWorkerOptions{.undo_max = 2},
-                                                  parts.parts()));
+      workers_.push_back(std::make_unique<Worker>(
+          TestWorker::engine(language.name), RuntimeWorkerOptions{.undo_max = 2}, parts.parts()));
       counts_.emplace_back(static_cast<std::size_t>(language.interpreters * kContextsOfOne), 0);
     }
   }

@@ -82,9 +82,8 @@ class TestWorker {
     if (!answer.ok()) {
       protocol::ExecuteResponse response;
       response.outcome.ending = Ending::kCrashed;
-      response.outcome.error =
-          GuestError{.name = answer.error().message,
-                     .message = std::string(code_name(answer.error().code))};
+      response.outcome.error = GuestError{.name = answer.error().message,
+                                          .message = std::string(code_name(answer.error().code))};
       response.outcome.context.emplace();
       return response;
     }

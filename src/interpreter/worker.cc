@@ -185,11 +185,9 @@ class OwnedParts {
         residency_(options.residency),
         storage_(std::move(storage)),
         objects_(*storage_, *clock_, {}),
-        worker_(std::move(engine), std::move(options),
-                {.objects = objects_,
-                 .clock = *clock_,
-                 .guests = guests_,
-                 .residency = residency_}) {
+        worker_(
+            std::move(engine), std::move(options),
+            {.objects = objects_, .clock = *clock_, .guests = guests_, .residency = residency_}) {
     objects_.start_alarms();
   }
 

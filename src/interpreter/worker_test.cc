@@ -311,13 +311,13 @@ TEST_F(WorkerTest, MayAnswerOwnRoutesAndChangeTheUsualAnswers) {
 }
 
 TEST_F(WorkerTest, MayAnswerOwnRoutesOfAnInterpreter) {
-  restart({.extensions = {.handle_interpreter = [](protocol::Interpreter& interpreter,
-                                                   const Request& request,
-                                                   const UsualAnswer& usual) {
-             if (request.path != "/count") return usual(request);
-             const auto contexts = interpreter.contexts();
-             return protocol::json_text_response(200, std::to_string(contexts->size()));
-           }}});
+  restart(
+      {.extensions = {.handle_interpreter = [](protocol::Interpreter& interpreter,
+                                               const Request& request, const UsualAnswer& usual) {
+         if (request.path != "/count") return usual(request);
+         const auto contexts = interpreter.contexts();
+         return protocol::json_text_response(200, std::to_string(contexts->size()));
+       }}});
   EXPECT_EQ(fetch("GET", "/interpreters/a/count").body, "0");
   EXPECT_EQ(fetch("POST", "/interpreters/a/contexts", R"({"id":"c"})").status, 201);
   EXPECT_EQ(fetch("GET", "/interpreters/a/count").body, "1");
@@ -351,8 +351,7 @@ class CountedInterpreter final : public protocol::Interpreter {
   Result<protocol::ContextInfo> undo(std::string_view, std::uint32_t) override {
     return Error{ErrorCode::kInvalidArgument, "nothing is undone here", 0};
   }
-  Result<protocol::Checkpoint> add_checkpoint(std::string_view id,
-                                              std::string_view name) override {
+  Result<protocol::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override {
     return inner_->add_checkpoint(id, name);
   }
   Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id) override {
@@ -373,10 +372,9 @@ class CountedInterpreter final : public protocol::Interpreter {
 
 TEST_F(WorkerTest, MayExtendItsInterpretersForCallsAndForHttp) {
   std::atomic<int> runs = 0;
-  restart({.extensions = {.extend_interpreter =
-                              [&](std::shared_ptr<protocol::Interpreter> inner) {
-                                return std::make_shared<CountedInterpreter>(std::move(inner), runs);
-                              }}});
+  restart({.extensions = {.extend_interpreter = [&](std::shared_ptr<protocol::Interpreter> inner) {
+             return std::make_shared<CountedInterpreter>(std::move(inner), runs);
+           }}});
   EXPECT_EQ(fetch("POST", "/interpreters/a/contexts", R"({"id":"c"})").status, 201);
   EXPECT_EQ(value("a", R"({"op":"inc"})"), "1");
   EXPECT_EQ(runs, 1);
@@ -399,16 +397,12 @@ TEST(Worker, KeepsContextsInAFolder) {
   const auto engine = std::make_shared<FakeEngine>();
   const Request create{
       .method = "POST", .path = "/interpreters/k/contexts", .body = R"({"id":"c"})"};
-  EXPECT_EQ(make_runtime_worker(engine, {.storage_folder = folder.path()})
-                .value()
-                ->fetch(create)
-                .status,
-            201);
-  EXPECT_EQ(make_runtime_worker(engine, {.storage_folder = folder.path()})
-                .value()
-                ->fetch(create)
-                .status,
-            400);
+  EXPECT_EQ(
+      make_runtime_worker(engine, {.storage_folder = folder.path()}).value()->fetch(create).status,
+      201);
+  EXPECT_EQ(
+      make_runtime_worker(engine, {.storage_folder = folder.path()}).value()->fetch(create).status,
+      400);
 }
 
 }  // namespace

@@ -159,11 +159,10 @@ class HostTest : public testing::Test {
     options.on_notice = [this](std::string_view notice) { notices_.add(std::string(notice)); };
     host_ = std::make_unique<ObjectHost>(*storage_, clock_, std::move(options));
     host_->add_class(
-        "counter",
-        {{}, [this](storage::ObjectStorage& storage) -> Result<std::unique_ptr<Object>> {
-           if (while_opening) SW_CHECK_OK(while_opening(storage.name().id));
-           return Counter::open(storage, log_);
-         }});
+        "counter", {{}, [this](storage::ObjectStorage& storage) -> Result<std::unique_ptr<Object>> {
+                      if (while_opening) SW_CHECK_OK(while_opening(storage.name().id));
+                      return Counter::open(storage, log_);
+                    }});
   }
 
   std::shared_ptr<Counter> counter(const std::string& id) {

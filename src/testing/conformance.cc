@@ -73,8 +73,8 @@ std::string describe(const Outcome& outcome) {
 Result<void> expect_value(const Outcome& outcome, const std::optional<std::string>& text) {
   if (outcome.error) return violated(fmt::format("expected no error, got {}", describe(outcome)));
   if (outcome.ending != Ending::kCompleted)
-    return violated(fmt::format("`ending` is {} for {}", name_of(outcome.ending),
-                                describe(outcome)));
+    return violated(
+        fmt::format("`ending` is {} for {}", name_of(outcome.ending), describe(outcome)));
   if (text && (!outcome.value || outcome.value->text != *text)) {
     return violated(fmt::format("expected the value '{}', got {}", *text, describe(outcome)));
   }
@@ -88,8 +88,8 @@ Result<void> expect_error(const Outcome& outcome) {
   if (outcome.error->name.empty()) return violated("the error has no name");
   if (outcome.value) return violated("there is a value beside the error");
   if (outcome.ending == Ending::kCompleted || outcome.ending == Ending::kExited)
-    return violated(fmt::format("`ending` is {} for {}", name_of(outcome.ending),
-                                describe(outcome)));
+    return violated(
+        fmt::format("`ending` is {} for {}", name_of(outcome.ending), describe(outcome)));
   return {};
 }
 
@@ -98,8 +98,7 @@ Result<void> expect_limit(const Outcome& outcome) {
   if (outcome.error->name != kExecutionLimitError)
     return violated(fmt::format("expected an {}, got {}", kExecutionLimitError, describe(outcome)));
   if (outcome.ending == Ending::kTimeLimit) return {};
-  return violated(fmt::format("`ending` is {} for {}", name_of(outcome.ending),
-                              describe(outcome)));
+  return violated(fmt::format("`ending` is {} for {}", name_of(outcome.ending), describe(outcome)));
 }
 
 Run request_for(std::string_view code) {

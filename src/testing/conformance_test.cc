@@ -92,14 +92,15 @@ TEST_P(EachFault, IsFound) {
   const CounterEngine::Faults& faults = GetParam().faults;
   const bool hangs = faults.ignores_limit || faults.ignores_limit_in_cell;
   std::string reported = "none";
-  const auto kept = run_engine_conformance(
-      std::make_shared<CounterEngine>(faults), kCounterPrograms,
-      {.patience = hangs ? std::chrono::nanoseconds(std::chrono::seconds(1))
-                         : ConformanceOptions{}.patience,
-       .on_check = [&](const CheckReport& report) {
-         EXPECT_EQ(reported, "none") << "a check after the violation";
-         if (report.violation != nullptr) reported = report.violation->message;
-       }});
+  const auto kept =
+      run_engine_conformance(std::make_shared<CounterEngine>(faults), kCounterPrograms,
+                             {.patience = hangs ? std::chrono::nanoseconds(std::chrono::seconds(1))
+                                                : ConformanceOptions{}.patience,
+                              .on_check = [&](const CheckReport& report) {
+                                EXPECT_EQ(reported, "none") << "a check after the violation";
+                                if (report.violation != nullptr)
+                                  reported = report.violation->message;
+                              }});
   ASSERT_FALSE(kept.ok());
   EXPECT_THAT(kept.error().message, HasSubstr(GetParam().violated));
   EXPECT_EQ(reported, kept.error().message);

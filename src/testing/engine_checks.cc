@@ -87,18 +87,20 @@ Result<void> check_engine(Checks& checks, const std::shared_ptr<Engine>& engine,
       checks.check("the engine says what it is", [&] { return check_about(engine->info()); }));
   SW_CHECK_OK(checks.check("the engine says its limits",
                            [&] { return check_limits(engine->info().limits); }));
-  SW_CHECK_OK(
-      checks.check_with("a run sees its environment and no other's", programs.env,
-                        [&](const EnvProgram& program) { return check_env(checks, *engine, program); }));
   SW_CHECK_OK(checks.check_with(
-      "nothing of a run remains for the next", programs.stateful,
-      [&](const DefineAndUse& program) { return check_nothing_remains(checks, *engine, program); }));
-  SW_CHECK_OK(
-      checks.check_with("an endless program ends at its limit", programs.endless,
-                        [&](const std::string& code) { return check_endless(checks, *engine, code); }));
+      "a run sees its environment and no other's", programs.env,
+      [&](const EnvProgram& program) { return check_env(checks, *engine, program); }));
+  SW_CHECK_OK(checks.check_with("nothing of a run remains for the next", programs.stateful,
+                                [&](const DefineAndUse& program) {
+                                  return check_nothing_remains(checks, *engine, program);
+                                }));
+  SW_CHECK_OK(checks.check_with(
+      "an endless program ends at its limit", programs.endless,
+      [&](const std::string& code) { return check_endless(checks, *engine, code); }));
   SW_CHECK_OK(checks.check_with("a crash is part of the outcome", programs.crash,
                                 [&](const std::string& code) -> Result<void> {
-                                  SW_TRY(const Outcome outcome, run(checks, *engine, request_for(code)));
+                                  SW_TRY(const Outcome outcome,
+                                         run(checks, *engine, request_for(code)));
                                   return expect_error(outcome);
                                 }));
   return checks.check("a simple program works after all that", simple_works);

@@ -55,8 +55,8 @@ class Progress {
   const std::chrono::nanoseconds patience_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  std::vector<Report> reports_;  // not delivered yet
-  std::string_view check_;       // in progress
+  std::vector<Report> reports_;                       // not delivered yet
+  std::string_view check_;                            // in progress
   std::optional<std::chrono::nanoseconds> wall_max_;  // of the run in progress
   Clock::time_point overdue_at_;
   std::optional<Result<void>> result_;

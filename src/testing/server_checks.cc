@@ -60,7 +60,10 @@ class AnotherBuild final : public Engine {
 class Client {
  public:
   Client(Checks& checks, std::shared_ptr<TestState> state, std::string key)
-      : checks_(checks), state_(std::move(state)), key_(std::move(key)), workspace_(wasi::TreeLimits{}, 0) {}
+      : checks_(checks),
+        state_(std::move(state)),
+        key_(std::move(key)),
+        workspace_(wasi::TreeLimits{}, 0) {}
 
   /// Drops the Worker, if there is one, and makes one over the same state.
   Result<void> restart(const std::shared_ptr<Engine>& engine) {
@@ -167,8 +170,9 @@ class ServerChecks {
         }));
     SW_CHECK_OK(checks_.check("a cell runs in a context", [&]() -> Result<void> {
       SW_TRY(const ExecuteResponse response, client_.expect_value("ctx-1", stateful().define));
-      return response.outcome.context->executions == 1 ? Result<void>()
-                                      : violated("`executions` is not 1 after the first run");
+      return response.outcome.context->executions == 1
+                 ? Result<void>()
+                 : violated("`executions` is not 1 after the first run");
     }));
     SW_CHECK_OK(checks_.check("the next cell finds what it left, and memory is saved",
                               [&] { return next_cell(); }));
@@ -198,7 +202,8 @@ class ServerChecks {
     SW_TRY(const auto response,
            client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
     SW_CHECK_OK(expect_state(response, ContextState::kLive));
-    if (!response.snapshot || !response.outcome.context->snapshot_ms) return violated("no snapshot was taken");
+    if (!response.snapshot || !response.outcome.context->snapshot_ms)
+      return violated("no snapshot was taken");
     if (response.snapshot->build != engine_->info().build) {
       return violated(fmt::format("the snapshot is of the build '{}'", response.snapshot->build));
     }
@@ -286,7 +291,8 @@ class ServerChecks {
     SW_CHECK_OK(client_.expect_value("cwd", program.show, program.expect_text));
     SW_CHECK_OK(client_.restart(engine_));
     SW_TRY(const auto shown, client_.expect_value("cwd", program.show, program.expect_text));
-    return shown.outcome.cwd == kFolder ? Result<void>() : violated("`cwd` is another one after a restart");
+    return shown.outcome.cwd == kFolder ? Result<void>()
+                                        : violated("`cwd` is another one after a restart");
   }
 
   Result<void> files(const FilesProgram& program) {
@@ -358,7 +364,8 @@ class ServerChecks {
     static constexpr const char* kNames[] = {"live", "restored", "fresh"};
     return violated(fmt::format("`state` is {} instead of {} ({})",
                                 kNames[static_cast<int>(response.outcome.context->state)],
-                                kNames[static_cast<int>(expected)], response.outcome.context->note));
+                                kNames[static_cast<int>(expected)],
+                                response.outcome.context->note));
   }
 
   Checks& checks_;

@@ -25,7 +25,9 @@ constexpr std::chrono::milliseconds kEndlessFor{100};
 class Sessions {
  public:
   Sessions(Checks& checks, Engine& engine)
-      : checks_(checks), engine_(engine), workspace_(std::make_shared<Workspace>(wasi::TreeLimits{}, 0)) {}
+      : checks_(checks),
+        engine_(engine),
+        workspace_(std::make_shared<Workspace>(wasi::TreeLimits{}, 0)) {}
 
   Result<std::unique_ptr<SessionInstance>> boot() { return engine_.boot(options()); }
   Result<std::unique_ptr<SessionInstance>> restore(engine::SnapshotSource& source) {

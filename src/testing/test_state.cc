@@ -33,8 +33,8 @@ Result<std::shared_ptr<interpreter::RuntimeWorker>> serve(
     interpreter::RuntimeWorkerOptions options) {
   auto storage = storage::open_memory_storage(state->disk_->disk);
   const auto served = std::make_shared<Served>();
-  served->worker = interpreter::make_runtime_worker(std::move(engine), std::move(options),
-                                                    std::move(storage));
+  served->worker =
+      interpreter::make_runtime_worker(std::move(engine), std::move(options), std::move(storage));
   served->state = std::move(state);
   interpreter::RuntimeWorker* const worker = served->worker.get();
   return std::shared_ptr<interpreter::RuntimeWorker>(served, worker);

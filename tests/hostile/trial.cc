@@ -143,8 +143,7 @@ Complaints Trial::run_fresh(const Plan& plan) {
 Complaints Trial::run_in_context(const Plan& plan) {
   const auto host = Host::open({.engines = {engine_}});
   if (!host.ok()) return {host.error().message};
-  const auto context =
-      host->sandbox("hostile").create_context({.language = language_, .id = "c"});
+  const auto context = host->sandbox("hostile").create_context({.language = language_, .id = "c"});
   if (!context.ok()) return {context.error().message};
   Complaints complaints;
   bool may_disturb = false;
