@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <vector>
 
 #include "folder.h"
@@ -117,6 +119,82 @@ void step_under_load(benchmark::State& state, const std::shared_ptr<engine::Engi
   state.counters["times_alone"] = mean(loaded) / mean(alone);
   state.counters["median_ms"] = median(loaded);
   state.counters["alone_median_ms"] = median(alone);
+}
+
+namespace {
+
+constexpr int kSandboxes = 200;
+constexpr int kBusySandboxes = 64;
+constexpr int kSleepers = 1000;
+
+/// Runs that are interrupted when it goes.
+class Background {
+ public:
+  explicit Background(const Host& host) : host_(host) {}
+  ~Background() {
+    for (RunHandle& run : runs_) run.interrupt();
+    for (RunHandle& run : runs_) (void)run.wait();
+  }
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  void start(const std::string& sandbox, const Run& run) {
+    runs_.push_back(host_.sandbox(sandbox).start(run, ignored_));
+  }
+
+ private:
+  const Host& host_;
+  RunOutput ignored_;
+  std::vector<RunHandle> runs_;
+};
+
+double threads_of_this_process() {
+  std::error_code failed;
+  return static_cast<double>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/task", failed), {}));
+}
+
+}  // namespace
+
+void read_beside_busy_sandboxes(benchmark::State& state,
+                                const std::shared_ptr<engine::Engine>& engine,
+                                const std::string& endless) {
+  const Host host = must(Host::open({.runs_at_once = 2, .engines = {engine}}));
+  const auto name = [](int i) { return "sandbox-" + std::to_string(i); };
+  for (int i = 0; i < kSandboxes; ++i) {
+    must(host.sandbox(name(i)).files().write("file", "content"));
+  }
+  Background busy(host);
+  Run run{.language = engine->info().language, .code = endless};
+  run.limits.wall_max = {};
+  for (int i = 0; i < kBusySandboxes; ++i) busy.start(name(i), run);
+  double longest = 0;
+  int next = kBusySandboxes;
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    must(host.sandbox(name(next)).files().read_text("file"));
+    const auto took = std::chrono::steady_clock::now() - begin;
+    longest = std::max(longest, std::chrono::duration<double, std::milli>(took).count());
+    next = next + 1 < kSandboxes ? next + 1 : kBusySandboxes;
+  }
+  state.counters["longest_ms"] = longest;
+}
+
+void run_beside_sleepers(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+                         const std::string& sleep) {
+  constexpr std::size_t kGuestsMax = 128;
+  const Host host =
+      must(Host::open({.runs_at_once = 2, .guests_max = kGuestsMax, .engines = {engine}}));
+  Background sleepers(host);
+  Run run{.language = engine->info().language, .code = sleep};
+  run.limits.wall_max = {};
+  // One less than there may be, so that there is room for the run that is measured.
+  for (int i = 0; i < kSleepers; ++i) {
+    sleepers.start("sleeper-" + std::to_string(i % static_cast<int>(kGuestsMax - 1)), run);
+  }
+  const Run quick{.language = run.language, .code = "1"};
+  for (auto _ : state) must(host.run(quick));
+  state.counters["threads"] = threads_of_this_process();
 }
 
 }  // namespace sw

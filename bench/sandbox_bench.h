@@ -19,4 +19,13 @@ void sandbox_step(benchmark::State& state, const std::shared_ptr<engine::Engine>
 void step_under_load(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
                      const std::string& code);
 
+/// A file read of an idle sandbox, of 200 in memory, while 64 of the others compute on two threads.
+void read_beside_busy_sandboxes(benchmark::State& state,
+                                const std::shared_ptr<engine::Engine>& engine,
+                                const std::string& endless);
+
+/// A fresh run while 1,000 guests sleep, or wait in the queue to sleep.
+void run_beside_sleepers(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+                         const std::string& sleep);
+
 }  // namespace sw

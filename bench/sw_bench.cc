@@ -21,6 +21,7 @@
 #include "context_bench.h"
 #include "host/lazy_engine.h"
 #include "must.h"
+#include "sandbox_bench.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/wasm/guest_thread.h"
@@ -266,6 +267,21 @@ void register_checked(const Load& load) {
       ->Iterations(3);
 }
 
+void register_many(const Load& load) {
+  benchmark::RegisterBenchmark(
+      "read_beside_busy_sandboxes",
+      [=](benchmark::State& s) { read_beside_busy_sandboxes(s, load(), "for (;;) {}"); })
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+  benchmark::RegisterBenchmark("run_beside_sleepers",
+                               [=](benchmark::State& s) {
+                                 run_beside_sleepers(
+                                     s, load(), "await new Promise(done => setTimeout(done, 1e8))");
+                               })
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+
 /// Prepares the language if need be, which can take minutes.
 Load loader(engine::Machine& machine, std::unique_ptr<engine::Language> language) {
   const std::shared_ptr<host::LazyEngine> lazy =
@@ -283,6 +299,7 @@ int run(int argc, char** argv) {
     const Load load = loader(*machine, std::move(language));
     register_language(id, load, own_program);
     register_context_benchmarks(id, load);
+    if (id == "javascript") register_many(load);
   }
   const auto checked = must(engine::Machine::create({.stop_means = wasm::StopMeans::kEpoch}));
   register_checked(loader(*checked, must(engine::find_language("javascript"))));
