@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include "sandbox/fake_worker.h"
@@ -59,6 +60,7 @@ struct SandboxRunsTest : ::testing::Test {
   const storage::ObjectName name = object_name("demo").value();
   std::unique_ptr<storage::ObjectStorage> object = storage->open(name, Sandbox::schema()).value();
   std::optional<Sandbox> sandbox_;
+  std::mutex opening_;  // guards its making
 
   SandboxRunsTest() {
     const auto hold = [this](const sw::Run& run) {
@@ -79,6 +81,7 @@ struct SandboxRunsTest : ::testing::Test {
   }
 
   Sandbox& sandbox() {
+    const std::lock_guard lock(opening_);
     if (!sandbox_) sandbox_.emplace(*object, parts);
     return *sandbox_;
   }
