@@ -350,13 +350,15 @@ void GuestPool::submit(Request request, Job job) {
 }
 
 Result<void> GuestPool::run(Request request, const std::function<void(Slot&)>& body) {
-  std::promise<Result<void>> done;
-  submit(std::move(request), [&](const Result<Slot*>& slot) {
-    if (!slot.ok()) return done.set_value(slot.error());
+  // Shared with the job, which may still be within set_value when the waiting has ended.
+  const auto done = std::make_shared<std::promise<Result<void>>>();
+  auto outcome = done->get_future();
+  submit(std::move(request), [done, &body](const Result<Slot*>& slot) {
+    if (!slot.ok()) return done->set_value(slot.error());
     body(**slot);
-    done.set_value({});
+    done->set_value({});
   });
-  return done.get_future().get();
+  return outcome.get();
 }
 
 GuestPoolStats GuestPool::stats() const { return impl_->stats(); }

@@ -13,8 +13,6 @@
 
 namespace sw::interpreter {
 
-using protocol::Checkpoint;
-using protocol::ContextInfo;
 using protocol::ExecuteResponse;
 
 namespace {
@@ -32,15 +30,6 @@ Error engine_failed(const Error& error) {
 }
 
 Error bad_files(std::string message) { return Error{ErrorCode::kBadReply, std::move(message), 0}; }
-
-/// What a caller must not ask: too much of something is one, too.
-template <class T>
-Result<T> refused_or(Result<T> result) {
-  if (result.ok() || result.error().code != ErrorCode::kLimitExceeded) return result;
-  Error error = std::move(result).error();
-  error.code = ErrorCode::kInvalidArgument;
-  return error;
-}
 
 void add(std::string& note, std::string_view more) {
   if (!note.empty() && !more.empty()) note += "; ";
@@ -409,100 +398,6 @@ Result<ExecuteResponse> Interpreter::answer(Execution& run) {
   response.workspace = run.files_are_back ? workspace_diff(run.files_before, run.files_before)
                                           : run.mirror->changes_since(run.files_before);
   return std::move(response);
-}
-
-// --- contexts and their versions
-
-Result<ContextInfo> Interpreter::info_of(std::string_view id, const ContextRow& row) {
-  ContextInfo info{.id = std::string(id),
-                   .cwd = row.cwd,
-                   .created_ms = row.created_ms,
-                   .last_used_ms = row.last_used_ms,
-                   .executions = row.executions,
-                   .resident = pool_.has(this, id)};
-  SW_TRY(info.snapshot, contexts_->snapshot_info(id, row));
-  return info;
-}
-
-Result<ContextInfo> Interpreter::create(std::string_view id, std::string_view cwd) {
-  SW_CHECK_OK(protocol::check_context_id(id));
-  const auto folder = Workspace::normalize(cwd);
-  if (!folder.ok()) return protocol::refusal(fmt::format("Path escapes /workspace: {}", cwd));
-  const Lock lock(mutex_);
-  SW_CHECK_OK(contexts_->ensure_metadata());
-  SW_TRY(const ContextRow row, contexts_->create(id, *folder));
-  return info_of(id, row);
-}
-
-Result<std::vector<ContextInfo>> Interpreter::contexts() {
-  const Lock lock(mutex_);
-  SW_CHECK_OK(contexts_->ensure_metadata());
-  SW_TRY(const Contexts::Rows rows, contexts_->list());
-  std::vector<ContextInfo> contexts;
-  for (const auto& [id, row] : rows) {
-    SW_TRY(contexts.emplace_back(), info_of(id, row));
-  }
-  return contexts;
-}
-
-Result<ContextInfo> Interpreter::context(std::string_view id) {
-  const Lock lock(mutex_);
-  SW_TRY(const ContextRow row, contexts_->existing(id));
-  return info_of(id, row);
-}
-
-Result<void> Interpreter::remove(std::string_view id) {
-  Lock lock(mutex_);
-  const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const ContextRow row, contexts_->existing(id));
-  (void)pool_.take(this, id);
-  return contexts_->remove(id);
-}
-
-Result<ContextInfo> Interpreter::rewind(std::string_view id,
-                                        const Operation<ContextRow>& operation) {
-  Lock lock(mutex_);
-  const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const ContextRow row, refused_or(operation()));
-  (void)pool_.take(this, id);
-  return info_of(id, row);
-}
-
-Result<ContextInfo> Interpreter::undo(std::string_view id, std::uint32_t runs) {
-  return rewind(id, [&] { return contexts_->undo(id, runs); });
-}
-
-Result<ContextInfo> Interpreter::restore_checkpoint(std::string_view id, std::string_view name) {
-  return rewind(id, [&] { return contexts_->restore_checkpoint(id, name); });
-}
-
-Result<ContextInfo> Interpreter::fork(std::string_view id, std::string_view new_id) {
-  Lock lock(mutex_);
-  const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const ContextRow row, refused_or(contexts_->fork(id, new_id)));
-  return info_of(new_id, row);
-}
-
-Result<Checkpoint> Interpreter::add_checkpoint(std::string_view id, std::string_view name) {
-  Lock lock(mutex_);
-  const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const auto added, refused_or(contexts_->add_checkpoint(id, name)));
-  return Checkpoint{.name = added.label, .taken_at_ms = added.time_ms};
-}
-
-Result<std::vector<Checkpoint>> Interpreter::checkpoints(std::string_view id) {
-  const Lock lock(mutex_);
-  SW_TRY(const auto known, contexts_->checkpoints(id));
-  std::vector<Checkpoint> checkpoints;
-  for (const snapshot::CheckpointInfo& one : known) {
-    checkpoints.push_back({.name = one.label, .taken_at_ms = one.time_ms});
-  }
-  return checkpoints;
-}
-
-Result<void> Interpreter::remove_checkpoint(std::string_view id, std::string_view name) {
-  const Lock lock(mutex_);
-  return contexts_->remove_checkpoint(id, name);
 }
 
 }  // namespace sw::interpreter

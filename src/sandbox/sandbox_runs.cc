@@ -130,10 +130,11 @@ void Sandbox::start(Run run, const std::string& binding, RunEvents& events, Done
 }
 
 Result<Finished> Sandbox::run(Run run, const std::string& binding, RunEvents& events) {
-  std::promise<Result<Finished>> promise;
-  auto future = promise.get_future();
+  // Shared with the run, which may still be within set_value when the waiting has ended.
+  const auto promise = std::make_shared<std::promise<Result<Finished>>>();
+  auto future = promise->get_future();
   start(std::move(run), binding, events,
-        [&](Result<Finished> finished) { promise.set_value(std::move(finished)); });
+        [promise](Result<Finished> finished) { promise->set_value(std::move(finished)); });
   return future.get();
 }
 

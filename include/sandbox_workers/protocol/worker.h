@@ -20,8 +20,8 @@
 
 namespace sw::protocol {
 
-/// The contexts of one language in one sandbox. Each call blocks until it is done; calls of one
-/// Interpreter happen one at a time, in the order they come.
+/// The contexts of one language in one sandbox. Each call blocks until it is done. Runs of one
+/// context, and what changes its memory, happen one at a time; questions never wait for a run.
 /// Errors of all: kContextNotFound; kInvalidArgument and kNotFound for what must not be asked, with
 /// the reason; kUnreachable when whatever carries the call failed; else the host's.
 /// Threads: any.
