@@ -3,9 +3,6 @@
 # A room is one folder under src/ and one static library; its tests are one executable.
 #
 #   sw_room(wasi SOURCES a.cc b.cc TESTS a_test.cc b_test.cc LINKS sw_wasm TEST_LINKS …)
-#
-# With PUBLIC_HEADERS_ONLY its sources see include/ and the room's own folder, nothing else of src/: so are the
-# languages built, which proves that anybody's can be.
 
 # What a sanitizer needs to know when tests run (docs/adr/0005).
 set(SW_TEST_ENVIRONMENT "")
@@ -16,21 +13,10 @@ elseif(SW_SANITIZE)
 endif()
 
 function(sw_room name)
-  cmake_parse_arguments(ARG "PUBLIC_HEADERS_ONLY" "" "SOURCES;TESTS;LINKS;PRIVATE_LINKS;TEST_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;LINKS;PRIVATE_LINKS;TEST_LINKS" ${ARGN})
   add_library(sw_${name} STATIC ${ARG_SOURCES})
   target_include_directories(sw_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include")
-  set(flags sw_flags)
-  if(ARG_PUBLIC_HEADERS_ONLY)
-    set(flags sw_warnings)
-    # A folder through which "engine/NAME/…" is found and nothing beside it.
-    cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${PROJECT_SOURCE_DIR}/src" OUTPUT_VARIABLE path)
-    set(own "${CMAKE_CURRENT_BINARY_DIR}/own")
-    cmake_path(GET path PARENT_PATH parent)
-    file(MAKE_DIRECTORY "${own}/${parent}")
-    file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${own}/${path}" SYMBOLIC)
-    target_include_directories(sw_${name} PRIVATE "${own}")
-  endif()
-  target_link_libraries(sw_${name} PUBLIC ${ARG_LINKS} PRIVATE ${flags} ${ARG_PRIVATE_LINKS})
+  target_link_libraries(sw_${name} PUBLIC ${ARG_LINKS} PRIVATE sw_flags ${ARG_PRIVATE_LINKS})
   set_property(GLOBAL APPEND PROPERTY SW_ROOMS sw_${name})
   if(SW_TESTS AND ARG_TESTS)
     add_executable(sw_${name}_test ${ARG_TESTS})

@@ -12,10 +12,10 @@
 
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/wasi/file_system.h"
-#include "sandbox_workers/wasi/tree_state.h"
 #include "wasi/host_folder.h"
 #include "wasi/host_links.h"
 #include "wasi/test_clocks.h"
+#include "wasi/tree_state.h"
 
 namespace sw::fuzz {
 namespace {

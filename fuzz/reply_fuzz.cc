@@ -7,9 +7,9 @@
 
 #include "engine/javascript/answers.h"
 #include "engine/javascript/text.h"
+#include "engine/json_text.h"
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/base/utf8.h"
-#include "sandbox_workers/engine/json_text.h"
 #include "sandbox_workers/engine/language.h"
 
 namespace sw::fuzz {

@@ -16,6 +16,7 @@
 #include "sandbox/sandbox.h"
 #include "sandbox_workers/base/utf8.h"
 #include "storage/memory/memory_storage.h"
+#include "wasi/tree_state.h"
 
 namespace sw::fuzz {
 

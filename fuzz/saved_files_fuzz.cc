@@ -5,10 +5,10 @@
 
 #include "engine/saved_host.h"
 #include "fuzz/fuzz.h"
-#include "sandbox_workers/wasi/descriptors.h"
-#include "sandbox_workers/wasi/tree_state.h"
+#include "wasi/descriptors.h"
 #include "wasi/test_clocks.h"
 #include "wasi/tree_check.h"
+#include "wasi/tree_state.h"
 
 namespace sw::fuzz {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/base/cancellation.h"
-#include "sandbox_workers/wasi/calls.h"
-#include "sandbox_workers/wasi/tree_state.h"
+#include "wasi/calls.h"
 #include "wasi/test_clocks.h"
 #include "wasi/tree_check.h"
+#include "wasi/tree_state.h"
 
 namespace sw::fuzz {
 namespace {

@@ -6,6 +6,7 @@
 #include "fuzz/fuzz.h"
 #include "sandbox_workers/workspace/workspace.h"
 #include "wasi/tree_check.h"
+#include "wasi/tree_state.h"
 
 namespace sw::fuzz {
 namespace {

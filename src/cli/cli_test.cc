@@ -17,8 +17,8 @@
 #include "cli/run_command.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
+#include "engine/watchdog.h"
 #include "sandbox_workers/base/files.h"
-#include "sandbox_workers/engine/watchdog.h"
 #include "storage/sqlite/sqlite_storage.h"
 
 namespace sw::cli {

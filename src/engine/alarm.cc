@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/engine/alarm.h"
+#include "engine/alarm.h"
 
 namespace sw::engine {
 

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
+#include "engine/watchdog.h"
 #include "sandbox_workers/engine/engine.h"
 
 namespace sw::engine {
@@ -21,39 +23,49 @@ BudgetOptions without_useless_grace(BudgetOptions options) {
   return options;
 }
 
-}  // namespace
+class WatchedBudget final : public Budget, private Stoppable {
+ public:
+  WatchedBudget(Watchdog& watchdog, wasm::Instance& instance, BudgetOptions options)
+      : instance_(instance),
+        options_(without_useless_grace(std::move(options))),
+        wall_begin_(std::chrono::steady_clock::now()),
+        cpu_begin_(thread_cpu_time()),
+        watch_(watchdog, *this, options_.limits, options_.cancel) {}
 
-Budget::Budget(Watchdog& watchdog, wasm::Instance& instance, BudgetOptions options)
-    : instance_(instance),
-      options_(without_useless_grace(std::move(options))),
-      wall_begin_(std::chrono::steady_clock::now()),
-      cpu_begin_(thread_cpu_time()),
-      watch_(watchdog, *this, options_.limits, options_.cancel) {}
-
-Spent Budget::finish() {
-  if (!spent_) {
-    spent_ = Spent{.reason = watch_.finish(),
-                   .wall = std::chrono::steady_clock::now() - wall_begin_,
-                   .cpu = thread_cpu_time() - cpu_begin_};
+  BudgetResult finish() override {
+    if (!result_) {
+      result_ = BudgetResult{.reason = watch_.finish(),
+                             .wall = std::chrono::steady_clock::now() - wall_begin_,
+                             .cpu = thread_cpu_time() - cpu_begin_};
+    }
+    return *result_;
   }
-  return *spent_;
-}
 
-void Budget::soft_stop() {
-  if (!options_.soft_stop) return;
-  options_.soft_stop();
-  // A guest that sleeps in the host must wake up to notice.
-  if (options_.cancellation != nullptr) options_.cancellation->wake();
-}
+ private:
+  void soft_stop() override {
+    if (!options_.soft_stop) return hard_stop();
+    options_.soft_stop();
+    // A guest that sleeps in the host must wake up to notice.
+    if (options_.cancellation != nullptr) options_.cancellation->wake();
+  }
+  void hard_stop() override {
+    if (options_.cancellation != nullptr) options_.cancellation->cancel();
+    instance_.stop();
+  }
 
-void Budget::hard_stop() {
-  if (options_.cancellation != nullptr) options_.cancellation->cancel();
-  instance_.stop();
-}
+  wasm::Instance& instance_;
+  const BudgetOptions options_;
+  const std::chrono::steady_clock::time_point wall_begin_;
+  const std::chrono::nanoseconds cpu_begin_;
+  std::optional<BudgetResult> result_;
+  Watchdog::Watch watch_;  // last: it calls the above as soon as it is made
+};
+
+}  // namespace
 
 std::unique_ptr<Budget> budget(Watchdog& watchdog, wasm::Instance& instance,
                                BudgetOptions options) {
-  return std::make_unique<Budget>(watchdog, instance, std::move(options));
+  return std::make_unique<WatchedBudget>(watchdog, instance, std::move(options));
 }
 
 std::string stop_message(StopReason reason, const RunLimits& limits) {

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox_workers/engine/budget.h"
+#include "engine/watchdog.h"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +46,7 @@ TEST_F(BudgetTest, LeavesARunWithinItsLimitsAlone) {
     const auto meter = budget(watchdog, instance, {.limits = {.wall_max = 1h}});
     const auto answer = instance.function<std::int32_t()>("answer").value();
     EXPECT_EQ(instance.call(answer).value(), 42);
-    const Spent spent = meter->finish();
+    const BudgetResult spent = meter->finish();
     EXPECT_EQ(spent.reason, StopReason::kNone);
     EXPECT_GT(spent.wall.count(), 0);
     EXPECT_EQ(meter->finish().wall, spent.wall);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/engine/driver_guest.h"
+#include "engine/driver_guest.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <span>
 #include <thread>
 
-#include "sandbox_workers/wasi/descriptors.h"
+#include "wasi/descriptors.h"
 
 namespace sw::engine {
 

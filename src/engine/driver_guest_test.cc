@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/engine/driver_guest.h"
+#include "engine/driver_guest.h"
 
 #include <gtest/gtest.h>
 

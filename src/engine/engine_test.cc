@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "engine/session.h"
+#include "engine/watchdog.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/engine/run.h"
-#include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw::engine {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/engine/json_text.h"
+#include "engine/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

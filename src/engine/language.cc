@@ -7,7 +7,7 @@
 #include <boost/json.hpp>
 #include <new>
 
-#include "sandbox_workers/engine/json_text.h"
+#include "engine/json_text.h"
 
 #include "sandbox_workers/base/pieces.h"
 

@@ -6,6 +6,7 @@
 
 #include "bake/artifact_cache.h"
 #include "engine/embedded_engine.h"
+#include "engine/watchdog.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 
 namespace sw::engine {

@@ -6,8 +6,8 @@
 
 #include <boost/json.hpp>
 
+#include "engine/json_text.h"
 #include "sandbox_workers/base/utf8.h"
-#include "sandbox_workers/engine/json_text.h"
 
 namespace sw::engine {
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "sandbox_workers/engine/json_text.h"
+#include "engine/json_text.h"
 
 namespace sw::engine {
 namespace {

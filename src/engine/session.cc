@@ -8,9 +8,11 @@
 #include <algorithm>
 
 #include "engine/saved_host.h"
+#include "engine/watchdog.h"
 #include "sandbox_workers/base/utf8.h"
 #include "sandbox_workers/engine/budget.h"
-#include "sandbox_workers/wasi/tree_state.h"
+#include "wasi/descriptors.h"
+#include "wasi/tree_state.h"
 
 namespace sw::engine {
 
@@ -81,17 +83,12 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Guest> guest,
       new Session(std::move(guest), std::move(instance), std::move(cancellation), watchdog));
 }
 
-void Session::soft_stop() {
+std::unique_ptr<Budget> Session::watch(const RunLimits& limits) {
+  BudgetOptions options{.limits = limits, .cancel = cancel_, .cancellation = cancellation_.get()};
   // Who chose code with checks wants it to end where it is, whatever it would catch.
-  if (instance_->stop_means() == wasm::StopMeans::kEpoch) return hard_stop();
-  guest_->soft_stop();
-  // A guest that sleeps in the host must wake up to notice.
-  cancellation_->wake();
-}
-
-void Session::hard_stop() {
-  cancellation_->cancel();
-  instance_->stop();
+  if (instance_->stop_means() != wasm::StopMeans::kEpoch)
+    options.soft_stop = [this] { guest_->soft_stop(); };
+  return budget(watchdog_, *instance_, std::move(options));
 }
 
 Result<void> Session::begin(const Run& request, RunEvents& output) {
@@ -124,8 +121,6 @@ Result<Reply> Session::run_cell(const Run& request, RunEvents& output) {
 
 Result<Outcome> Session::execute(const Run& request, RunEvents& output) {
   if (invalid()) return Error{ErrorCode::kInvalidArgument, "this session has ended", 0};
-  const auto wall_begin = std::chrono::steady_clock::now();
-  const auto cpu_begin = thread_cpu_time();
   // What was asked of the cell before must not hit this one; what is asked from here on must not be
   // lost.
   cancellation_->reset();
@@ -133,17 +128,17 @@ Result<Outcome> Session::execute(const Run& request, RunEvents& output) {
   guest_->forget_stop();
   limits_ = request.limits;
   cancel_ = request.cancel;
-  Watchdog::Watch watch(watchdog_, *this, limits_, cancel_);
+  const auto meter = watch(limits_);
   Result<Reply> reply = run_cell(request, output);
-  const StopReason stop = watch.finish();
+  const BudgetResult used = meter->finish();
   Outcome outcome;
   if (reply.ok()) {
-    outcome = conclude(*std::move(reply), stop);
+    outcome = conclude(*std::move(reply), used.reason);
   } else {
-    SW_TRY(outcome, conclude_failure(std::move(reply).error(), stop));
+    SW_TRY(outcome, conclude_failure(std::move(reply).error(), used.reason));
   }
-  outcome.usage.cpu = thread_cpu_time() - cpu_begin;
-  outcome.usage.wall = std::chrono::steady_clock::now() - wall_begin;
+  outcome.usage.cpu = used.cpu;
+  outcome.usage.wall = used.wall;
   leave_to_finish(outcome.usage);
   outcome.usage.memory_bytes = instance_->memory().size();
   outcome.usage.output_truncated = guest_->wasi().output_truncated();
@@ -225,9 +220,9 @@ void Session::leave_to_finish(const Usage& used) {
 
 std::optional<Outcome> Session::finish() {
   if (invalid() || cells_ == 0) return std::nullopt;
-  Watchdog::Watch watch(watchdog_, *this, left_, cancel_);
+  const auto meter = watch(left_);
   (void)guest_->finish();
-  const StopReason stop = watch.finish();
+  const StopReason stop = meter->finish().reason;
   if (stop == StopReason::kNone) return std::nullopt;
   Outcome outcome =
       limit_outcome(ending_of(stop), stop_message(stop, limits_) + " by exit handlers");

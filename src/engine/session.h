@@ -9,20 +9,21 @@
 #include <stop_token>
 #include <string>
 
+#include "engine/watchdog.h"
 #include "sandbox_workers/base/cancellation.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
+#include "sandbox_workers/engine/budget.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/engine/run.h"
-#include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasi/streams.h"
 #include "sandbox_workers/wasm/instance.h"
 
 namespace sw::engine {
 
 /// Threads: one at a time, on a thread with room for a guest's stack (wasm::run_on_guest_thread).
-class Session final : public SessionInstance, private Stoppable {
+class Session final : public SessionInstance {
  public:
   /// `guest` is bound to `instance`, which was just made from the image. `watchdog` outlives the
   /// session.
@@ -65,9 +66,8 @@ class Session final : public SessionInstance, private Stoppable {
   Session(std::unique_ptr<Guest> guest, std::unique_ptr<wasm::Instance> instance,
           std::unique_ptr<Cancellation> cancellation, Watchdog& watchdog);
 
-  void soft_stop() override;
-  void hard_stop() override;
-
+  /// Watches the call that follows, within `limits`.
+  std::unique_ptr<Budget> watch(const RunLimits& limits);
   Result<void> begin(const Run& request, RunEvents& output);
   /// All of a run that depends on the guest, and so is watched.
   Result<Reply> run_cell(const Run& request, RunEvents& output);

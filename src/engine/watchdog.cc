@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/engine/watchdog.h"
+#include "engine/watchdog.h"
 
 #include <pthread.h>
 #include <signal.h>

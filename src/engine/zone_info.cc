@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/engine/zone_info.h"
+#include "engine/zone_info.h"
 
 #include <filesystem>
 #include <map>

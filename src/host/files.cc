@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "host/core.h"
-#include "sandbox_workers/wasi/tree_state.h"
 #include "wasi/host_folder.h"
+#include "wasi/tree_state.h"
 
 namespace sw {
 

@@ -10,6 +10,7 @@
 #include "interpreter/stored_memory.h"
 #include "protocol/messages.h"
 #include "sandbox_workers/protocol/answers.h"
+#include "wasi/tree_state.h"
 
 namespace sw::interpreter {
 

@@ -16,6 +16,7 @@
 #include "interpreter/interpreter.h"
 #include "protocol/interpreter_routes.h"
 #include "storage/memory/memory_storage.h"
+#include "wasi/tree_state.h"
 
 namespace sw::interpreter {
 

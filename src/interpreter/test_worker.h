@@ -15,6 +15,7 @@
 #include "object/clock.h"
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/machine.h"
+#include "wasi/tree_state.h"
 
 namespace sw::interpreter {
 

@@ -23,6 +23,7 @@
 #include "sandbox_workers/protocol/answers.h"
 #include "sandbox_workers/protocol/worker.h"
 #include "sandbox_workers/workspace/workspace.h"
+#include "wasi/tree_state.h"
 
 namespace sw::sandbox {
 

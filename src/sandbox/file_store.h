@@ -12,8 +12,8 @@
 #include <string>
 
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/wasi/tree_state.h"
 #include "storage/storage.h"
+#include "wasi/tree_state.h"
 
 namespace sw::sandbox {
 

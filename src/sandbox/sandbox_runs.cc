@@ -12,6 +12,7 @@
 #include "protocol/messages.h"
 #include "sandbox/sandbox.h"
 #include "sandbox_workers/protocol/answers.h"
+#include "wasi/tree_state.h"
 
 namespace sw::sandbox {
 

@@ -14,6 +14,7 @@
 #include "sandbox_workers/protocol/worker.h"
 #include "sandbox_workers/workspace/workspace.h"
 #include "testing/checks.h"
+#include "wasi/tree_state.h"
 
 namespace sw::testing {
 

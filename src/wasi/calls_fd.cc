@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "wasi/calls_support.h"
+#include "wasi/descriptors.h"
 
 namespace sw::wasi::calls {
 namespace {

@@ -8,8 +8,9 @@
 #include <optional>
 
 #include "sandbox_workers/base/pieces.h"
-#include "sandbox_workers/wasi/random.h"
 #include "wasi/calls_support.h"
+#include "wasi/descriptors.h"
+#include "wasi/random.h"
 
 namespace sw::wasi::calls {
 namespace {

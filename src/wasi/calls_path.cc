@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "wasi/calls_support.h"
+#include "wasi/descriptors.h"
 
 namespace sw::wasi::calls {
 namespace {

@@ -11,8 +11,9 @@
 #include <thread>
 
 #include "sandbox_workers/base/pieces.h"
-#include "sandbox_workers/wasi/random.h"
 #include "wasi/calls_support.h"
+#include "wasi/descriptors.h"
+#include "wasi/random.h"
 
 namespace sw::wasi {
 

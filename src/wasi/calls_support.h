@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "sandbox_workers/wasi/calls.h"
+#include "wasi/calls.h"
+#include "wasi/descriptors.h"
 
 namespace sw::wasi::calls {
 

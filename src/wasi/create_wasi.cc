@@ -6,6 +6,7 @@
 
 #include "sandbox_workers/wasi/archive.h"
 #include "sandbox_workers/wasi/layout.h"
+#include "wasi/descriptors.h"
 
 namespace sw::wasi {
 

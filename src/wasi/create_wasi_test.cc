@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "wasi/descriptors.h"
 #include "wasi/test_support.h"
 
 namespace sw::wasi {

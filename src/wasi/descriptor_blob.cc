@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sandbox_workers/wasi/descriptors.h"
 #include "wasi/byte_stream.h"
+#include "wasi/descriptors.h"
 
 namespace sw::wasi {
 namespace {

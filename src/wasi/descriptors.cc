@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/wasi/descriptors.h"
+#include "wasi/descriptors.h"
 
 #include <algorithm>
 #include <iterator>

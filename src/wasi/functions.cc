@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "sandbox_workers/base/pieces.h"
-#include "sandbox_workers/wasi/calls.h"
 #include "sandbox_workers/wasi/wasi.h"
+#include "wasi/calls.h"
 
 namespace sw::wasi {
 namespace {

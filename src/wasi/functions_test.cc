@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "wasi/descriptors.h"
 #include "wasi/guest_support.h"
 
 namespace sw::wasi {

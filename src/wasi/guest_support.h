@@ -21,6 +21,7 @@
 #include "sandbox_workers/wasm/linker.h"
 #include "sandbox_workers/wasm/module.h"
 #include "sandbox_workers/wasm/runtime.h"
+#include "wasi/descriptors.h"
 #include "wasi/test_support.h"
 
 namespace sw::wasi {

@@ -14,8 +14,8 @@
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/base/unique_fd.h"
 #include "sandbox_workers/wasi/tree.h"
-#include "sandbox_workers/wasi/tree_state.h"
 #include "wasi/host_access.h"
+#include "wasi/tree_state.h"
 
 namespace sw::wasi {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/wasi/tree_state.h"
 #include "wasi/host_access.h"
+#include "wasi/tree_state.h"
 
 namespace sw::wasi {
 

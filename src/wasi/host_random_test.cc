@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "wasi/host_test_support.h"
+#include "wasi/tree_state.h"
 
 namespace sw::wasi {
 namespace {

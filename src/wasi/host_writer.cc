@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "wasi/host_file.h"
+#include "wasi/tree_state.h"
 
 namespace sw::wasi {
 namespace {

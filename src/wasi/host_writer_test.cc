@@ -12,6 +12,7 @@
 #include <string>
 
 #include "wasi/host_test_support.h"
+#include "wasi/tree_state.h"
 
 namespace sw::wasi {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "sandbox_workers/wasi/tree_state.h"
 #include "wasi/byte_stream.h"
+#include "wasi/tree_state.h"
 
 namespace sw::wasi {
 

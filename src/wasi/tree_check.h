@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "sandbox_workers/wasi/descriptors.h"
 #include "sandbox_workers/wasi/tree.h"
+#include "wasi/descriptors.h"
 
 namespace sw::wasi {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/wasi/tree_state.h"
+#include "wasi/tree_state.h"
 
 #include <algorithm>
 

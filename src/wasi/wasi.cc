@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "wasi/descriptors.h"
+
 namespace sw::wasi {
 
 namespace {
@@ -34,9 +36,11 @@ Wasi::Wasi(std::shared_ptr<const Layout> layout, const Clocks& clocks, WasiOptio
     : clocks_(clocks),
       options_(std::move(options)),
       files_(std::move(layout), clocks, options_.tmp_limits),
-      descriptors_(WasiLimits{}.open_files_max) {
-  if (options_.keep_preopens) descriptors_.keep_preopens(options_.preopens.size());
+      descriptors_(std::make_unique<DescriptorTable>(WasiLimits{}.open_files_max)) {
+  if (options_.keep_preopens) descriptors_->keep_preopens(options_.preopens.size());
 }
+
+Wasi::~Wasi() = default;
 
 Result<void> Wasi::begin(RunOptions run) {
   run_ = std::move(run);
@@ -49,18 +53,18 @@ Result<void> Wasi::begin(RunOptions run) {
     }
   }
   output_bytes_ = 0;
-  descriptors_.set_open_max(run_.limits.open_files_max);
+  descriptors_->set_open_max(run_.limits.open_files_max);
   return {};
 }
 
 Result<void> Wasi::start_run(RunOptions run) {
   SW_CHECK_OK(begin(std::move(run)));
-  descriptors_.close_all();  // before the trees: open files keep them alive
+  descriptors_->close_all();  // before the trees: open files keep them alive
   for (std::size_t i = 0; i < files_.layout().mount_count(); ++i) {
     const bool more = i != 0 && i <= run_.more_mounts.size();
     files_.mount(i, i == 0 ? run_.workspace : more ? run_.more_mounts[i - 1] : nullptr);
   }
-  if (const Errno opened = descriptors_.open_standard(files_, options_.preopens);
+  if (const Errno opened = descriptors_->open_standard(files_, options_.preopens);
       opened != Errno::kSuccess) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("a preopened directory: {}", errno_text(opened)), 0};
@@ -70,7 +74,7 @@ Result<void> Wasi::start_run(RunOptions run) {
 
 Result<void> Wasi::continue_run(RunOptions run) {
   SW_CHECK_OK(begin(std::move(run)));
-  descriptors_.reopen_streams();
+  descriptors_->reopen_streams();
   if (run_.workspace && files_.layout().mount_count() != 0) files_.mount(0, run_.workspace);
   return {};
 }

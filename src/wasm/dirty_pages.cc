@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/wasm/dirty_pages.h"
+#include "wasm/dirty_pages.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>

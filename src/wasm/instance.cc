@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "sandbox_workers/wasm/guest_thread.h"
+#include "wasm/dirty_pages.h"
 #include "wasm/instance_state.h"
 #include "wasm/linker_state.h"
 #include "wasm/runtime_state.h"

@@ -13,9 +13,9 @@
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/base/unique_fd.h"
-#include "sandbox_workers/wasm/dirty_pages.h"
 #include "sandbox_workers/wasm/image.h"
 #include "wasm/capi.h"
+#include "wasm/dirty_pages.h"
 
 namespace sw::wasm {
 

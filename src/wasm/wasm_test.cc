@@ -19,13 +19,13 @@
 #include <tuple>
 
 #include "sandbox_workers/base/thread_safety.h"
-#include "sandbox_workers/wasm/dirty_pages.h"
 #include "sandbox_workers/wasm/guest_thread.h"
 #include "sandbox_workers/wasm/image.h"
 #include "sandbox_workers/wasm/instance.h"
 #include "sandbox_workers/wasm/linker.h"
 #include "sandbox_workers/wasm/module.h"
 #include "sandbox_workers/wasm/runtime.h"
+#include "wasm/dirty_pages.h"
 
 namespace sw::wasm {
 namespace {

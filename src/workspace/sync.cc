@@ -10,6 +10,7 @@
 #include <set>
 
 #include "sandbox_workers/workspace/workspace.h"
+#include "wasi/tree_state.h"
 #include "workspace/names.h"
 
 namespace sw {
@@ -349,6 +350,12 @@ WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeStat
     if (!was_file(after.entries().find(below), after)) diff.deleted.push_back(absolute_path(below));
   }
   return diff;
+}
+
+wasi::TreeState Workspace::remember() const { return wasi::TreeState::of(*tree_); }
+
+WorkspaceDiff Workspace::changes_since(const wasi::TreeState& before) const {
+  return workspace_diff(before, remember());
 }
 
 }  // namespace sw

@@ -8,6 +8,7 @@
 
 #include "sandbox_workers/wasi/file_system.h"
 #include "sandbox_workers/workspace/workspace.h"
+#include "wasi/tree_state.h"
 
 namespace sw {
 namespace {

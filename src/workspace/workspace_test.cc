@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sandbox_workers/wasi/file_system.h"
+#include "wasi/tree_state.h"
 
 namespace sw {
 namespace {

@@ -14,7 +14,6 @@
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/language.h"
-#include "sandbox_workers/engine/watchdog.h"
 #include "sandbox_workers/wasi/clocks.h"
 #include "sandbox_workers/wasm/runtime.h"
 
@@ -23,6 +22,7 @@ namespace sw::engine {
 using bake::no_progress;
 using bake::Progress;
 
+class Watchdog;
 struct Environment;
 
 struct MachineOptions {  // how a process sets its engines up

@@ -38,7 +38,7 @@ struct CreateWasiOptions {
 Result<std::unique_ptr<Wasi>> create_wasi(CreateWasiOptions options, const Clocks& clocks);
 
 /// Has the guest anything open beyond its three streams and the preopened folders? Then a snapshot
-/// of its memory is complete only together with DescriptorTable::serialize.
+/// of its memory is not complete.
 bool has_open_guest_fds(Wasi& wasi);
 
 }  // namespace sw::wasi

@@ -20,12 +20,13 @@
 #include "sandbox_workers/base/cancellation.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/clocks.h"
-#include "sandbox_workers/wasi/descriptors.h"
 #include "sandbox_workers/wasi/file_system.h"
 #include "sandbox_workers/wasi/streams.h"
 #include "sandbox_workers/wasm/linker.h"
 
 namespace sw::wasi {
+
+class DescriptorTable;
 
 enum class OutputOverflow : std::uint8_t {
   /// The guest's writes succeed, what is too much is dropped and `output_truncated` is true
@@ -62,6 +63,12 @@ struct RunOptions {  // what one run gets
   std::int64_t monotonic_offset_ns = 0;
 };
 
+/// A directory that guests find open at start, as `name`.
+struct Preopen {
+  std::string name;
+  std::string path;
+};
+
 struct WasiOptions {  // what stays the same from run to run
   std::vector<Preopen> preopens = {{"/", "/"}};
   AbsoluteLinks absolute_links = AbsoluteLinks::kAllow;
@@ -76,6 +83,9 @@ class Wasi {
  public:
   /// `clocks` must outlive this.
   Wasi(std::shared_ptr<const Layout> layout, const Clocks& clocks, WasiOptions options = {});
+  ~Wasi();
+  Wasi(const Wasi&) = delete;
+  Wasi& operator=(const Wasi&) = delete;
 
   /// Closes everything, empties the per-instance trees and begins anew. Costs about a microsecond.
   /// Errors: kInvalidArgument for a preopen that does not exist or an argument with a NUL byte.
@@ -87,7 +97,7 @@ class Wasi {
   Result<void> continue_run(RunOptions run);
 
   FileSystem& files() { return files_; }
-  DescriptorTable& descriptors() { return descriptors_; }
+  DescriptorTable& descriptors() { return *descriptors_; }
   const RunOptions& run() const { return run_; }
   const WasiOptions& options() const { return options_; }
   const Clocks& clocks() const { return clocks_; }
@@ -109,7 +119,7 @@ class Wasi {
   const Clocks& clocks_;
   WasiOptions options_;
   FileSystem files_;
-  DescriptorTable descriptors_;
+  std::unique_ptr<DescriptorTable> descriptors_;
   RunOptions run_;
   std::uint64_t output_bytes_ = 0;
 };

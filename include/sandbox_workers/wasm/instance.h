@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox_workers/base/byte_range.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/wasm/dirty_pages.h"
 #include "sandbox_workers/wasm/image.h"
 #include "sandbox_workers/wasm/linker.h"
 #include "sandbox_workers/wasm/memory_view.h"

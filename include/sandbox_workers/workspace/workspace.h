@@ -20,7 +20,10 @@
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/content.h"
 #include "sandbox_workers/wasi/tree.h"
-#include "sandbox_workers/wasi/tree_state.h"
+
+namespace sw::wasi {
+class TreeState;
+}
 
 namespace sw {
 
@@ -165,10 +168,8 @@ class Workspace {
 
   /// Everything as it is now, sharing the contents: to put it back (TreeState::restore, for which
   /// the tree must not be disabled), or to learn later what a run did.
-  wasi::TreeState remember() const { return wasi::TreeState::of(*tree_); }
-  WorkspaceDiff changes_since(const wasi::TreeState& before) const {
-    return workspace_diff(before, remember());
-  }
+  wasi::TreeState remember() const;
+  WorkspaceDiff changes_since(const wasi::TreeState& before) const;
 
   /// Makes this a mirror of `manifest`, its flag and limits included, with the contents in `files`;
   /// returns the files whose content is another, or not there: get them and call again. What stays

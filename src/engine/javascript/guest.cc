@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "engine/javascript/declarations.h"
-#include "sandbox_workers/wasi/calls.h"
+#include "wasi/calls.h"
 
 namespace sw::engine::javascript {
 

@@ -12,7 +12,8 @@
 #include "engine/javascript/host_api.h"
 #include "engine/javascript/text.h"
 #include "sandbox_workers/base/pieces.h"
-#include "sandbox_workers/wasi/calls.h"
+#include "wasi/calls.h"
+#include "wasi/descriptors.h"
 
 namespace sw::engine::javascript {
 

@@ -12,7 +12,7 @@
 #include "engine/javascript/guest.h"
 #include "engine/javascript/host_api.h"
 #include "sandbox_workers/base/pieces.h"
-#include "sandbox_workers/wasi/random.h"
+#include "wasi/random.h"
 
 namespace sw::engine::javascript {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "sandbox_workers/wasi/random.h"
+#include "wasi/random.h"
 
 namespace sw::engine::javascript {
 

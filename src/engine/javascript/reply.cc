@@ -11,7 +11,7 @@
 #include "engine/javascript/guest.h"
 #include "engine/javascript/guest_text.h"
 #include "engine/javascript/text.h"
-#include "sandbox_workers/engine/json_text.h"
+#include "engine/json_text.h"
 
 namespace sw::engine::javascript {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/perl/perl_guest.h"
-#include "sandbox_workers/engine/zone_info.h"
+#include "engine/zone_info.h"
 #include "sandbox_workers/wasi/archive.h"
 #include "sandbox_workers/wasi/layout.h"
 

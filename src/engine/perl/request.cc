@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sandbox_workers/engine/driver_guest.h"
+#include "engine/driver_guest.h"
 
 namespace sw::engine {
 

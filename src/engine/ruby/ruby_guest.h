@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/driver_guest.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/driver_guest.h"
 
 namespace sw::engine {
 

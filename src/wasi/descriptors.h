@@ -13,7 +13,8 @@
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/file_system.h"
-#include "sandbox_workers/wasi/rights.h"
+#include "sandbox_workers/wasi/wasi.h"
+#include "wasi/rights.h"
 
 namespace sw::wasi {
 
@@ -32,12 +33,6 @@ struct OpenFile {
   bool is_stream() const { return !at.node; }
   FileType type() const { return is_stream() ? FileType::kCharacterDevice : at.node->type; }
   Place place() const { return {at.mount, at.node.get()}; }
-};
-
-/// A directory that guests find open at start, as `name`.
-struct Preopen {
-  std::string name;
-  std::string path;
 };
 
 /// Threads: one at a time.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sandbox_workers/base/thread_safety.h"
+#include "sandbox_workers/engine/budget.h"
 #include "sandbox_workers/engine/run.h"
 
 namespace sw::engine {
@@ -27,9 +28,6 @@ class Stoppable {
   /// Ends the run; called again until the run is over.
   virtual void hard_stop() = 0;
 };
-
-// why a run is asked to stop
-enum class StopReason : std::uint8_t { kNone, kWallLimit, kCpuLimit, kCancelled };
 
 /// Thread-safe.
 class Watchdog {

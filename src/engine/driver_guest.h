@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/alarm.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/engine/alarm.h"
 #include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/wasm/linker.h"
 

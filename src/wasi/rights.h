@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+
+
 namespace sw::wasi {
 
 using Rights = std::uint64_t;
