@@ -57,6 +57,10 @@ def complaints(src: pathlib.Path, include: pathlib.Path | None = None) -> list[s
     return found
 
 
+def is_test(file: pathlib.Path) -> bool:
+    return file.stem.endswith("_test")
+
+
 def complaints_about_public(include: pathlib.Path) -> list[str]:
     """Public headers include public headers of their own room and those below, and nothing private."""
     found = []

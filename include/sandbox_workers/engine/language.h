@@ -7,21 +7,18 @@
 // one interpreter. Machine::load turns a Language into an Engine with sessions. docs/engines.md has
 // the whole way; this is what is called when:
 //
-//   once a machine ("bake")     Guest::boot           boots the interpreter (init), then runs the
-//   driver that
-//   every
-//                                                     session finds there (session boot); the
-//                                                     memory becomes the image
-//   each instance               Guest::bind           finds the entry points again; nothing is run
-//   before an instance's first  Guest::after_restore  after an image and after a snapshot alike:
-//   random
-//   generators, cell                                              caches of files or clocks each
-//   cell of a session
-//   Guest::evaluate       (session execute) each run without a session  Guest::evaluate, then
-//   Guest::finish (run
-//   once): the same cell in an instance that
-//                                                     is put back to the image afterwards
-//   a deadline                  Guest::soft_stop      from the watchdog's thread
+//   once a machine ("bake")      Guest::boot
+//       Boots the interpreter (init), then runs the driver that every session finds there (session
+//       boot); the memory becomes the image.
+//   each instance                Guest::bind
+//       Finds the entry points again; nothing is run.
+//   before its first cell        Guest::after_restore
+//       After an image and after a snapshot alike: random generators, caches of files or clocks.
+//   each cell of a session       Guest::evaluate   (session execute)
+//   each run without a session   Guest::evaluate, then Guest::finish   (run once)
+//       The same cell, in an instance that is put back to the image afterwards.
+//   a deadline                   Guest::soft_stop
+//       From the watchdog's thread.
 //
 // So one hook, `evaluate`, is what other designs split into evaluate, run once and session execute.
 
@@ -69,8 +66,8 @@ struct Reply {
 inline constexpr std::size_t kReplyHeadBytesMax = std::size_t{32} << 20;
 
 /// Parses a driver's answer: one line of JSON,
-///   {"value": "text" | "json" | null, "error": {"name", "message", "traceback", "lineNumber"?} |
-///   null,
+///   {"value": "text" | "json" | null,
+///    "error": {"name", "message", "traceback", "lineNumber"?} | null,
 ///    "exit": number | null, "cwd": "…"}
 /// (absent counts as null), a line feed, and then the value's own text or JSON up to the end. What
 /// says that it is JSON and is not (normal_json) becomes text; a `cwd` that is no absolute path and

@@ -6,9 +6,9 @@
 // framework:
 //
 //   TEST(Calc, KeepsTheContract) {
-//     const auto kept = sw::testing::run_engine_conformance(engine, {.simple = {"1 + 2 * 3", "7"},
-//     .error = "1
-//     +"}); EXPECT_TRUE(kept.ok()) << kept.error().message;
+//     const auto kept = sw::testing::run_engine_conformance(
+//         engine, {.simple = {"1 + 2 * 3", "7"}, .error = "1 +"});
+//     EXPECT_TRUE(kept.ok()) << kept.error().message;
 //   }
 //
 // The engine is run alone and, if it has sessions, behind a runtime Worker as a Sandbox would use

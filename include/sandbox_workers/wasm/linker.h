@@ -4,8 +4,8 @@
 
 // Host functions: ordinary C++ callables whose Wasm signature is read off their types.
 //
-//   linker.define("env", "add", [](Caller& caller, std::int32_t a, std::int32_t b) { return a + b;
-//   });
+//   linker.define("env", "add",
+//                 [](Caller& caller, std::int32_t a, std::int32_t b) { return a + b; });
 //
 // Parameters are Caller& and then any of std::int32_t, std::uint32_t, std::int64_t, std::uint64_t,
 // float, double. The result is one of those, void, or a Result of either; an Error ends the guest's

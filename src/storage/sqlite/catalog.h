@@ -8,11 +8,11 @@
 // What an object is, its own file says. The catalog can be made anew from the files, and never
 // needs to change in one transaction with them:
 // - A file's number is never used twice, so whoever still has a deleted object's file open harms no
-// other object.
+//   other object.
 // - An object is `confirmed` once its first commit is known to be done. Before, its file decides.
 // - An alarm in here is never later than the object's own: it goes to disk before an earlier alarm
-// is committed, and
-//   is raised after a later one was. So looking at the objects whose time has come misses none.
+//   is committed, and is raised after a later one was. So looking at the objects whose time has
+//   come misses none.
 // - A file to be deleted is listed as garbage in the transaction that drops its object.
 
 #include <cstdint>
