@@ -98,17 +98,18 @@ Result<void> Contexts::touch(storage::Transaction& transaction) {
 }
 
 template <class T>
-Result<T> Contexts::use_along(const snapshot::Also& body,
-                              const std::function<Result<T>(const snapshot::Also&)>& operate) {
+Result<T> Contexts::use_along(
+    const snapshot::ExtraWrites& body,
+    const std::function<Result<T>(const snapshot::ExtraWrites&)>& operate) {
   return operate([&](storage::Transaction& transaction) -> Result<void> {
     SW_CHECK_OK(body(transaction));
     return touch(transaction);
   });
 }
 
-Result<void> Contexts::use(const snapshot::Also& body) {
-  return use_along<void>(body,
-                         [&](const snapshot::Also& along) { return storage_.transact(along); });
+Result<void> Contexts::use(const snapshot::ExtraWrites& body) {
+  return use_along<void>(
+      body, [&](const snapshot::ExtraWrites& along) { return storage_.transact(along); });
 }
 
 Result<void> Contexts::touch() {
@@ -178,7 +179,7 @@ Result<void> Contexts::check_new(std::string_view id) {
   return {};
 }
 
-snapshot::Also Contexts::writer_of(std::string_view id, const ContextRow& row) {
+snapshot::ExtraWrites Contexts::writer_of(std::string_view id, const ContextRow& row) {
   return [id = std::string(id), bytes = encode(row)](storage::Transaction& transaction) {
     return transaction.put(kContextsTable, id, bytes);
   };
@@ -194,12 +195,12 @@ Result<ContextRow> Contexts::create(std::string_view id, std::string_view cwd) {
 }
 
 Result<void> Contexts::remove(std::string_view id) {
-  const snapshot::Also erase_row = [&](storage::Transaction& transaction) {
+  const snapshot::ExtraWrites erase_row = [&](storage::Transaction& transaction) {
     return transaction.erase(kContextsTable, id);
   };
   if (!has_memory(id)) return use(erase_row);
   return use_along<void>(
-      erase_row, [&](const snapshot::Also& along) { return snapshots_->remove(id, along); });
+      erase_row, [&](const snapshot::ExtraWrites& along) { return snapshots_->remove(id, along); });
 }
 
 Result<void> Contexts::destroy() {
@@ -216,11 +217,11 @@ Result<snapshot::SaveStats> Contexts::save(snapshot::Live& live, snapshot::Step 
   ContextRow saved = row;
   saved.saved_execution = saved.executions;
   saved.saved_ms = step.time_ms = now_ms();
-  const snapshot::Also write_row = [&](storage::Transaction& transaction) {
+  const snapshot::ExtraWrites write_row = [&](storage::Transaction& transaction) {
     return transaction.put(kContextsTable, id, encode(saved));
   };
   SW_TRY(const snapshot::SaveStats stats,
-         use_along<snapshot::SaveStats>(write_row, [&](const snapshot::Also& along) {
+         use_along<snapshot::SaveStats>(write_row, [&](const snapshot::ExtraWrites& along) {
            return snapshots_->save(live, step, along);
          }));
   row = std::move(saved);
@@ -239,17 +240,18 @@ Result<bool> Contexts::take_back(std::string_view id, ContextRow& row) {
   earlier.cwd = row.before->cwd;
   earlier.saved_execution = row.before->saved_execution;
   earlier.before.reset();
-  const snapshot::Also write_row = writer_of(id, earlier);
+  const snapshot::ExtraWrites write_row = writer_of(id, earlier);
   if (!memory_went_on) {
     SW_CHECK_OK(use(write_row));
   } else if (!earlier.saved_execution) {
-    SW_CHECK_OK(use_along<void>(
-        write_row, [&](const snapshot::Also& along) { return snapshots_->remove(id, along); }));
+    SW_CHECK_OK(use_along<void>(write_row, [&](const snapshot::ExtraWrites& along) {
+      return snapshots_->remove(id, along);
+    }));
   } else {
     SW_TRY(const snapshot::VersionInfo newest_version, newest(id));
     if (newest_version.history == 0) return false;
     SW_TRY(const auto version,
-           use_along<snapshot::VersionInfo>(write_row, [&](const snapshot::Also& along) {
+           use_along<snapshot::VersionInfo>(write_row, [&](const snapshot::ExtraWrites& along) {
              return snapshots_->undo(id, 1, now_ms(), along);
            }));
   }
@@ -291,20 +293,21 @@ Result<ContextRow> Contexts::fork(std::string_view id, std::string_view new_id) 
     SW_CHECK_OK(use(writer_of(new_id, row)));
     return row;
   }
-  SW_TRY(const auto version,
-         use_along<snapshot::VersionInfo>(writer_of(new_id, row), [&](const snapshot::Also& along) {
-           return snapshots_->fork(id, std::nullopt, new_id, now_ms(), along);
-         }));
+  SW_TRY(const auto version, use_along<snapshot::VersionInfo>(
+                                 writer_of(new_id, row), [&](const snapshot::ExtraWrites& along) {
+                                   return snapshots_->fork(id, std::nullopt, new_id, now_ms(),
+                                                           along);
+                                 }));
   return row;
 }
 
 Result<ContextRow> Contexts::undo(std::string_view id, std::uint32_t runs) {
   SW_TRY(ContextRow row, with_memory(id));
   row = rewound(std::move(row));
-  SW_TRY(const auto version,
-         use_along<snapshot::VersionInfo>(writer_of(id, row), [&](const snapshot::Also& along) {
-           return snapshots_->undo(id, runs, now_ms(), along);
-         }));
+  SW_TRY(const auto version, use_along<snapshot::VersionInfo>(
+                                 writer_of(id, row), [&](const snapshot::ExtraWrites& along) {
+                                   return snapshots_->undo(id, runs, now_ms(), along);
+                                 }));
   return row;
 }
 
@@ -312,11 +315,11 @@ Result<snapshot::CheckpointInfo> Contexts::add_checkpoint(std::string_view id,
                                                           std::string_view name) {
   SW_TRY(const ContextRow row, with_memory(id));
   const std::int64_t now = now_ms();
-  SW_TRY(const auto version, use_along<snapshot::VersionInfo>([](auto&) { return Result<void>(); },
-                                                              [&](const snapshot::Also& along) {
-                                                                return snapshots_->add_checkpoint(
-                                                                    id, name, now, along);
-                                                              }));
+  SW_TRY(const auto version,
+         use_along<snapshot::VersionInfo>([](auto&) { return Result<void>(); },
+                                          [&](const snapshot::ExtraWrites& along) {
+                                            return snapshots_->add_checkpoint(id, name, now, along);
+                                          }));
   return snapshot::CheckpointInfo{
       .label = std::string(name), .version = version.id, .time_ms = now};
 }
@@ -339,19 +342,20 @@ Result<snapshot::CheckpointInfo> Contexts::checkpoint(std::string_view id, std::
 
 Result<void> Contexts::remove_checkpoint(std::string_view id, std::string_view name) {
   SW_TRY(const auto found, checkpoint(id, name));
-  return use_along<void>(
-      [](auto&) { return Result<void>(); },
-      [&](const snapshot::Also& along) { return snapshots_->remove_checkpoint(id, name, along); });
+  return use_along<void>([](auto&) { return Result<void>(); },
+                         [&](const snapshot::ExtraWrites& along) {
+                           return snapshots_->remove_checkpoint(id, name, along);
+                         });
 }
 
 Result<ContextRow> Contexts::restore_checkpoint(std::string_view id, std::string_view name) {
   SW_TRY(ContextRow row, with_memory(id));
   SW_TRY(const auto found, checkpoint(id, name));
   row = rewound(std::move(row));
-  SW_TRY(const auto version,
-         use_along<snapshot::VersionInfo>(writer_of(id, row), [&](const snapshot::Also& along) {
-           return snapshots_->rewind(id, found.version, now_ms(), along);
-         }));
+  SW_TRY(const auto version, use_along<snapshot::VersionInfo>(
+                                 writer_of(id, row), [&](const snapshot::ExtraWrites& along) {
+                                   return snapshots_->rewind(id, found.version, now_ms(), along);
+                                 }));
   return row;
 }
 

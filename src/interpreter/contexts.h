@@ -100,13 +100,13 @@ class Contexts {
   Contexts(storage::ObjectStorage& storage, object::Clock& clock, const ContextsOptions& options);
 
   /// Runs `body` in a transaction that counts as use.
-  Result<void> use(const snapshot::Also& body);
+  Result<void> use(const snapshot::ExtraWrites& body);
   /// The same for the snapshot store's transactions: `operate` gets what to do along.
   template <class T>
-  Result<T> use_along(const snapshot::Also& body,
-                      const std::function<Result<T>(const snapshot::Also&)>& operate);
+  Result<T> use_along(const snapshot::ExtraWrites& body,
+                      const std::function<Result<T>(const snapshot::ExtraWrites&)>& operate);
   Result<void> touch(storage::Transaction& transaction);
-  static snapshot::Also writer_of(std::string_view id, const ContextRow& row);
+  static snapshot::ExtraWrites writer_of(std::string_view id, const ContextRow& row);
   /// May there be a new context of this name?
   Result<void> check_new(std::string_view id);
   Result<std::optional<ContextRow>> find(std::string_view id);

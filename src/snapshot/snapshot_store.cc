@@ -81,7 +81,8 @@ Result<Live> SnapshotStore::begin(std::string_view context, std::string_view bui
   return Live(std::move(live));
 }
 
-Result<SaveStats> SnapshotStore::save(Live& live, const Step& step, const Also& also) {
+Result<SaveStats> SnapshotStore::save(Live& live, const Step& step,
+                                      const ExtraWrites& extra_writes) {
   State& s = *state_;
   LiveState& memory = live.state();
   SW_CHECK_OK(s.refresh());
@@ -117,7 +118,7 @@ Result<SaveStats> SnapshotStore::save(Live& live, const Step& step, const Also& 
       SW_CHECK_OK(transaction.put(s.options.packs_table, pack_key(record->family, id), bytes));
     }
     SW_CHECK_OK(s.apply(transaction, record->family, garbage));
-    return also ? also(transaction) : Result<void>();
+    return extra_writes ? extra_writes(transaction) : Result<void>();
   }));
   if (is_new) {
     ++s.next_owner;
@@ -187,7 +188,7 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
 }
 
 Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t runs,
-                                        std::int64_t time_ms, const Also& also) {
+                                        std::int64_t time_ms, const ExtraWrites& extra_writes) {
   SW_TRY(ContextEntry* const record, state_->find(context));
   SW_TRY(const auto versions, state_->history_of(*record, runs));
   if (versions.size() <= runs) {
@@ -197,23 +198,23 @@ Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t 
   SW_TRY(Version version, state_->version_of(*record, versions.back().id));
   version.time_ms = time_ms;
   version.history = versions.back().history;
-  return state_->append_version(*record, std::move(version), also);
+  return state_->append_version(*record, std::move(version), extra_writes);
 }
 
 Result<VersionInfo> SnapshotStore::rewind(std::string_view context, VersionId version,
-                                          std::int64_t time_ms, const Also& also) {
+                                          std::int64_t time_ms, const ExtraWrites& extra_writes) {
   SW_TRY(ContextEntry* const record, state_->find(context));
   SW_CHECK_OK(state_->check_kept(*record, version));
   SW_TRY(Version copy, state_->version_of(*record, version));
   copy.time_ms = time_ms;
   copy.previous = record->newest;
   copy.history = std::min(record->history + 1, state_->options.history_max);
-  return state_->append_version(*record, std::move(copy), also);
+  return state_->append_version(*record, std::move(copy), extra_writes);
 }
 
 Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<VersionId> version,
                                         std::string_view new_context, std::int64_t time_ms,
-                                        const Also& also) {
+                                        const ExtraWrites& extra_writes) {
   State& s = *state_;
   SW_CHECK_OK(check_context_name(new_context));
   SW_CHECK_OK(s.refresh());
@@ -233,7 +234,8 @@ Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<
                       .next_sequence = source->next_sequence};
   SW_TRY(const VersionInfo info,
          s.append_version(
-             forked, std::move(copy), also, [&](storage::Transaction& transaction) -> Result<void> {
+             forked, std::move(copy), extra_writes,
+             [&](storage::Transaction& transaction) -> Result<void> {
                SW_CHECK_OK(put_next_owner(transaction, s.options.contexts_table, s.next_owner + 1));
                return put_context(transaction, s.options.contexts_table, new_context, forked);
              }));
@@ -242,7 +244,7 @@ Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<
   return info;
 }
 
-Result<void> SnapshotStore::remove(std::string_view context, const Also& also) {
+Result<void> SnapshotStore::remove(std::string_view context, const ExtraWrites& extra_writes) {
   State& s = *state_;
   SW_CHECK_OK(s.refresh());
   const auto found = s.contexts.find(context);
@@ -257,7 +259,7 @@ Result<void> SnapshotStore::remove(std::string_view context, const Also& also) {
       SW_CHECK_OK(transaction.erase_range(
           storage::Range::of_prefix(s.options.packs_table, family_prefix(family))));
     }
-    return also ? also(transaction) : Result<void>();
+    return extra_writes ? extra_writes(transaction) : Result<void>();
   }));
   s.contexts.erase(found);
   if (alone) {
@@ -272,7 +274,8 @@ Result<void> SnapshotStore::remove(std::string_view context, const Also& also) {
 }
 
 Result<VersionInfo> SnapshotStore::add_checkpoint(std::string_view context, std::string_view label,
-                                                  std::int64_t time_ms, const Also& also) {
+                                                  std::int64_t time_ms,
+                                                  const ExtraWrites& extra_writes) {
   if (label.empty() || label.size() > kLabelBytesMax) {
     return invalid(fmt::format("a checkpoint's label has 1 to {} bytes", kLabelBytesMax));
   }
@@ -287,7 +290,7 @@ Result<VersionInfo> SnapshotStore::add_checkpoint(std::string_view context, std:
   }
   SW_TRY(const Version version, state_->version_of(*record, record->newest));
   checkpoints.push_back({std::string(label), record->newest, time_ms});
-  SW_CHECK_OK(state_->change_checkpoints(context, std::move(checkpoints), also));
+  SW_CHECK_OK(state_->change_checkpoints(context, std::move(checkpoints), extra_writes));
   return info_of(record->newest, version);
 }
 
@@ -297,13 +300,13 @@ Result<std::vector<CheckpointInfo>> SnapshotStore::checkpoints(std::string_view 
 }
 
 Result<void> SnapshotStore::remove_checkpoint(std::string_view context, std::string_view label,
-                                              const Also& also) {
+                                              const ExtraWrites& extra_writes) {
   SW_TRY(const ContextEntry* const record, state_->find(context));
   std::vector<CheckpointInfo> checkpoints = record->checkpoints;
   if (std::erase_if(checkpoints, [&](const CheckpointInfo& c) { return c.label == label; }) == 0) {
     return not_found("checkpoint", label);
   }
-  return state_->change_checkpoints(context, std::move(checkpoints), also);
+  return state_->change_checkpoints(context, std::move(checkpoints), extra_writes);
 }
 
 Result<void> SnapshotStore::collect() {

@@ -64,7 +64,7 @@ struct SaveStats {
   std::uint64_t pages_seen = 0;     ///< in `changed`
   std::uint64_t pages_changed = 0;  ///< really different from what is stored
   std::uint64_t pages_moved = 0;    ///< written again so that old packs can go
-  std::uint64_t bytes_written = 0;  ///< values put into the storage, without `also`'s
+  std::uint64_t bytes_written = 0;  ///< values put into the storage, without the extra writes
 };
 
 struct VersionInfo {
@@ -127,7 +127,7 @@ struct Restored {
 };
 
 /// Writes the caller's own rows into the same transaction. May be called more than once.
-using Also = std::function<Result<void>(storage::Transaction&)>;
+using ExtraWrites = std::function<Result<void>(storage::Transaction&)>;
 
 /// Threads: one at a time, like the storage. Context names: any bytes, 1 to 256 of them.
 /// Errors of all: kInvalidArgument, kNotFound (no such context, version or checkpoint), kCorrupt
@@ -147,7 +147,7 @@ class SnapshotStore {
   /// A memory as the image has it. Nothing is written before `save`; what the context holds until
   /// then stays, and can be undone to afterwards.
   Result<Live> begin(std::string_view context, std::string_view build);
-  Result<SaveStats> save(Live& live, const Step& step, const Also& also = {});
+  Result<SaveStats> save(Live& live, const Step& step, const ExtraWrites& extra_writes = {});
 
   Result<VersionInfo> latest(std::string_view context);
   /// The newest and those that undo can reach, newest first.
@@ -162,25 +162,25 @@ class SnapshotStore {
   /// Makes the version `runs` before the newest one the newest. A Live of the context is of no use
   /// afterwards.
   Result<VersionInfo> undo(std::string_view context, std::uint32_t runs, std::int64_t time_ms,
-                           const Also& also = {});
+                           const ExtraWrites& extra_writes = {});
   /// Makes a copy of `version` (one that `versions` or `checkpoints` list) the newest; undo leads
   /// back.
   Result<VersionInfo> rewind(std::string_view context, VersionId version, std::int64_t time_ms,
-                             const Also& also = {});
+                             const ExtraWrites& extra_writes = {});
   /// A new context that begins where `version` is; absent: the newest.
   Result<VersionInfo> fork(std::string_view context, std::optional<VersionId> version,
                            std::string_view new_context, std::int64_t time_ms,
-                           const Also& also = {});
+                           const ExtraWrites& extra_writes = {});
   /// Deletes a context and everything that only it needs. If that fails half way (a relative is
   /// damaged) the context is gone all the same.
-  Result<void> remove(std::string_view context, const Also& also = {});
+  Result<void> remove(std::string_view context, const ExtraWrites& extra_writes = {});
 
   /// Keeps the newest version under a label. kInvalidArgument if the context has one of that label.
   Result<VersionInfo> add_checkpoint(std::string_view context, std::string_view label,
-                                     std::int64_t time_ms, const Also& also = {});
+                                     std::int64_t time_ms, const ExtraWrites& extra_writes = {});
   Result<std::vector<CheckpointInfo>> checkpoints(std::string_view context) const;
   Result<void> remove_checkpoint(std::string_view context, std::string_view label,
-                                 const Also& also = {});
+                                 const ExtraWrites& extra_writes = {});
 
   /// Deletes everything that no version needs any more. Takes as long as there are packs; for tests
   /// and idle times.

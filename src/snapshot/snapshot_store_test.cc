@@ -40,7 +40,7 @@ class SnapshotStoreTest : public testing::Test {
                                     .host_tables = as_bytes(tables),
                                     .time_ms = ++time_}));
   }
-  Result<SaveStats> try_save(Live& live, Guest& guest, const Also& also = {}) {
+  Result<SaveStats> try_save(Live& live, Guest& guest, const ExtraWrites& extra_writes = {}) {
     const auto ranges = guest.dirty();
     return store_->save(live,
                         {.memory = guest.memory(),
@@ -48,7 +48,7 @@ class SnapshotStoreTest : public testing::Test {
                          .changed = ranges,
                          .host_tables = {},
                          .time_ms = ++time_},
-                        also);
+                        extra_writes);
   }
 
   struct Loaded {

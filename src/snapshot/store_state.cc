@@ -127,14 +127,15 @@ void SnapshotStore::State::note_committed(ContextEntry& record, PackId newest,
 }
 
 Result<VersionInfo> SnapshotStore::State::append_version(ContextEntry& record, Version version,
-                                                         const Also& also, const Also& before) {
+                                                         const ExtraWrites& extra_writes,
+                                                         const ExtraWrites& before) {
   Pack pack{.id = {record.owner, record.next_sequence}};
   pack.version = std::move(version);
   SW_TRY(const Bytes bytes, encode_pack(pack, compression));
   SW_CHECK_OK(commit([&](storage::Transaction& transaction) -> Result<void> {
     if (before) SW_CHECK_OK(before(transaction));
     SW_CHECK_OK(transaction.put(options.packs_table, pack_key(record.family, pack.id), bytes));
-    return also ? also(transaction) : Result<void>();
+    return extra_writes ? extra_writes(transaction) : Result<void>();
   }));
   entry_counts[pack.id] = 0;
   note_committed(record, pack.id, pack.version->history, 1);
@@ -143,12 +144,12 @@ Result<VersionInfo> SnapshotStore::State::append_version(ContextEntry& record, V
 
 Result<void> SnapshotStore::State::change_checkpoints(std::string_view name,
                                                       std::vector<CheckpointInfo> checkpoints,
-                                                      const Also& also) {
+                                                      const ExtraWrites& extra_writes) {
   ContextEntry changed = contexts.find(name)->second;
   changed.checkpoints = std::move(checkpoints);
   SW_CHECK_OK(commit([&](storage::Transaction& transaction) -> Result<void> {
     SW_CHECK_OK(put_context(transaction, options.contexts_table, name, changed));
-    return also ? also(transaction) : Result<void>();
+    return extra_writes ? extra_writes(transaction) : Result<void>();
   }));
   contexts.find(name)->second.checkpoints = std::move(changed.checkpoints);
   return {};

@@ -74,11 +74,12 @@ struct SnapshotStore::State {
   void note_committed(ContextEntry& record, PackId newest, std::uint32_t history,
                       std::size_t packs);
 
-  Result<VersionInfo> append_version(ContextEntry& record, Version version, const Also& also,
-                                     const Also& before = {});
+  Result<VersionInfo> append_version(ContextEntry& record, Version version,
+                                     const ExtraWrites& extra_writes,
+                                     const ExtraWrites& before = {});
 
   Result<void> change_checkpoints(std::string_view name, std::vector<CheckpointInfo> checkpoints,
-                                  const Also& also);
+                                  const ExtraWrites& extra_writes);
 
   Result<CollectionRoots> roots_of(std::uint32_t family);
 
