@@ -40,7 +40,8 @@ EmbeddedEngine::EmbeddedEngine(const Environment& environment, std::unique_ptr<L
 
 Result<EngineInfo> EmbeddedEngine::describe(const Environment& environment,
                                             const Language& language) {
-  SW_TRY(const bake::ArtifactNames names, bake::artifact_names(environment.wasm, language.manifest()));
+  SW_TRY(const bake::ArtifactNames names,
+         bake::artifact_names(environment.wasm, language.manifest()));
   return info_of(language.manifest(), std::move(names.image));
 }
 

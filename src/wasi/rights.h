@@ -4,8 +4,6 @@
 
 #include <cstdint>
 
-
-
 namespace sw::wasi {
 
 using Rights = std::uint64_t;

@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox_workers/bake/progress.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
-#include "sandbox_workers/bake/progress.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/host/run_handle.h"
 #include "sandbox_workers/host/sandbox.h"

@@ -31,7 +31,8 @@ void sw_prepare_free_error(char* error);
 sw_prepared_facts_t sw_prepared_facts(const sw_prepared_t* prepared);
 const uint8_t* sw_prepared_wasm(const sw_prepared_t* prepared, size_t* length);
 size_t sw_prepared_segment_count(const sw_prepared_t* prepared);
-const uint8_t* sw_prepared_segment(const sw_prepared_t* prepared, size_t index, uint32_t* offset, size_t* length);
+const uint8_t* sw_prepared_segment(const sw_prepared_t* prepared, size_t index, uint32_t* offset,
+                                   size_t* length);
 void sw_prepared_delete(sw_prepared_t* prepared);
 
 #ifdef __cplusplus
