@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -22,6 +23,26 @@
 namespace sw::executor {
 
 namespace {
+
+/// A thread that is made while it lives takes no signals that are sent to the process: they are for
+/// the program's own threads. Those that a thread's own code raises are needed to stop guests.
+class NoAsynchronousSignals {
+ public:
+  NoAsynchronousSignals() {
+    sigset_t blocked;
+    ::sigfillset(&blocked);
+    for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
+      ::sigdelset(&blocked, own);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &blocked, &before_);
+  }
+  ~NoAsynchronousSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoAsynchronousSignals(const NoAsynchronousSignals&) = delete;
+  NoAsynchronousSignals& operator=(const NoAsynchronousSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 Error shutting_down() { return Error{ErrorCode::kUnavailable, "shutting down", 0}; }
 Error cancelled() { return Error{ErrorCode::kUnavailable, "cancelled before it began", 0}; }
@@ -247,6 +268,7 @@ bool GuestPool::Impl::start_thread(Guest& guest) {
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
   int failed = ::pthread_attr_setstacksize(&attributes, options_.stack_bytes);
+  const NoAsynchronousSignals signals;
   if (failed == 0) failed = ::pthread_create(&guest.thread, &attributes, thread_main, &guest);
   ::pthread_attr_destroy(&attributes);
   return failed == 0;

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -67,6 +68,18 @@ TEST(GuestPool, RunsAJobOnAThreadOfItsOwn) {
   std::thread::id ran_on;
   ASSERT_TRUE(pool.run({}, [&](GuestPool::Slot&) { ran_on = std::this_thread::get_id(); }).ok());
   EXPECT_NE(ran_on, std::this_thread::get_id());
+}
+
+TEST(GuestPool, ItsThreadsTakeNoSignalsOfTheProcess) {
+  GuestPool pool(options(1));
+  sigset_t blocked{};
+  ASSERT_TRUE(
+      pool.run({}, [&](GuestPool::Slot&) { ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked); })
+          .ok());
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    EXPECT_EQ(::sigismember(&blocked, signal), 1) << signal;
+  }
+  EXPECT_EQ(::sigismember(&blocked, SIGSEGV), 0);
 }
 
 TEST(GuestPool, KeepsItsThreads) {
