@@ -181,10 +181,10 @@ class FromAPipe(unittest.TestCase):
             resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
         status, out, err = self.repl(b"x" * (1500 << 20) + b"\n6 * 7\n", preexec_fn=bounded)
         self.assertEqual((status, out), (0, "42\n"), err[:500])
-        self.assertIn("Code exceeds 4096 KiB", err)
+        self.assertIn("the limit is 4194304", err)
         status, out, err = self.repl((b"/*" + b"x" * (1 << 20) + b"\n") * 9 + b"*/\n6 * 7\n", preexec_fn=bounded)
         self.assertEqual((status, out), (0, "42\n"), err[:500])
-        self.assertIn("Code exceeds 4096 KiB", err)
+        self.assertIn("the limit is 4194304", err)
 
     def test_commands_refuse_what_makes_no_sense_and_the_next_cell_runs(self):
         refused = {
