@@ -104,9 +104,9 @@ struct PreparedLanguage {
   std::uint64_t image_bytes = 0;
 };
 
-/// A handle: cheap to copy. The last one closes the host: runs in progress are stopped, and those
-/// that wait are refused.
-/// Threads: any, but only `start` from the thread of a run.
+/// A handle: cheap to copy. The last one of it and of its sandboxes, contexts and files closes the
+/// host: runs in progress are stopped and waited for, and those in the queue are refused.
+/// Threads: any; from the thread of a run only `start`, and it must not let go of the last handle.
 class Host {
  public:
   /// Errors: kUnavailable while another process uses the data folder, or for a cache folder that
