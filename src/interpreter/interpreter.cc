@@ -8,6 +8,7 @@
 #include <set>
 
 #include "interpreter/stored_memory.h"
+#include "object/unlocked.h"
 #include "protocol/messages.h"
 #include "sandbox_workers/protocol/answers.h"
 #include "wasi/tree_state.h"
@@ -90,20 +91,19 @@ Result<std::unique_ptr<Interpreter>> Interpreter::open(std::shared_ptr<engine::E
       new Interpreter(std::move(engine), pool, options, std::move(contexts)));
 }
 
-/// Under the mutex.
 Result<void> Interpreter::destroy_all() {
   pool_.clear(this);
   return contexts_->destroy();
 }
 
 Result<void> Interpreter::destroy() {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   turns_.wait_for_none(lock);
   return destroy_all();
 }
 
 Result<void> Interpreter::on_alarm(object::Time /*scheduled*/) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(const auto verdict, contexts_->alarm());
   if (verdict != object::IdleVerdict::kDestroy) return {};
   // A run that is under way is use, even if it comes to nothing.
@@ -125,23 +125,23 @@ Result<ExecuteResponse> Interpreter::execute(protocol::ExecuteArgs args,
   SW_CHECK_OK(check(args.run));
   Execution run{.args = std::move(args), .get_files = get_files, .events = events};
   run.response.outcome.context.emplace();
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, run.id(), lock);
   Result<void> ready = prepare(run);
-  lock.unlock();
-  if (ready.ok()) ready = reconcile(run);
-  if (ready.ok()) ready = ensure_session(run);
-  if (ready.ok()) execute(run);
-  lock.lock();
+  {
+    const object::Unlocked unlocked(mutex_);
+    if (ready.ok()) ready = reconcile(run);
+    if (ready.ok()) ready = ensure_session(run);
+    if (ready.ok()) execute(run);
+  }
   Result<ExecuteResponse> answered = ready.ok() ? conclude(run) : std::move(ready).error();
   // An instance that was found is as good as before a run that did not begin.
   const bool keep = run.resident && run.resident->session;
-  lock.unlock();
+  const object::Unlocked unlocked(mutex_);
   if (keep) pool_.put(this, run.id(), std::move(run.resident));
   return answered;
 }
 
-/// Under the mutex.
 Result<void> Interpreter::prepare(Execution& run) {
   SW_CHECK_OK(contexts_->ensure_metadata());
   SW_TRY(run.row, contexts_->existing(run.id()));
@@ -183,7 +183,7 @@ Result<void> Interpreter::agree_on_count(Execution& run) {
 }
 
 Result<void> Interpreter::reconcile(Execution& run) {
-  auto missing = run.mirror->apply_sync(run.args.workspace, {}, contexts_->now_ns());
+  auto missing = run.mirror->apply_sync(run.args.workspace, {}, now_ns());
   if (!missing.ok()) return std::move(missing).error();
   if (missing->empty()) return {};
   std::vector<WorkspaceFile> files;
@@ -195,7 +195,7 @@ Result<void> Interpreter::reconcile(Execution& run) {
   if (!were_asked_for(files, *missing)) {
     return bad_files("Sandbox returned an invalid workspace file entry");
   }
-  auto left = run.mirror->apply_sync(run.args.workspace, files, contexts_->now_ns());
+  auto left = run.mirror->apply_sync(run.args.workspace, files, now_ns());
   if (!left.ok()) return bad_files(left.error().message);
   if (!left->empty()) {
     return bad_files(fmt::format("Sandbox did not provide {} workspace file(s)", left->size()));
@@ -212,7 +212,7 @@ Result<void> Interpreter::ensure_session(Execution& run) {
   if (!engine_->has_sessions()) {
     return Error{ErrorCode::kBadReply, "This engine has no session support", 0};
   }
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!contexts_->has_memory(run.id())) {
     lock.unlock();
     return boot(run, run.row.executions == 0 ? kNewContextNote
@@ -231,7 +231,7 @@ Result<void> Interpreter::ensure_session(Execution& run) {
 Result<void> Interpreter::boot(Execution& run, std::string_view note) {
   auto session = engine_->boot({.workspace = run.mirror});
   if (!session.ok()) return engine_failed(session.error());
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(snapshot::Live live, contexts_->snapshots().begin(run.id(), engine_->info().build));
   run.resident->live = std::move(live);
   run.resident->session = *std::move(session);
@@ -241,7 +241,9 @@ Result<void> Interpreter::boot(Execution& run, std::string_view note) {
 }
 
 Result<void> Interpreter::restore(Execution& run, const snapshot::VersionInfo& version) {
+  MutexLock lock(mutex_);
   StoredMemory stored(contexts_->snapshots(), mutex_, run.id(), version);
+  lock.unlock();
   auto session = engine_->restore({.workspace = run.mirror}, stored);
   if (!session.ok()) {
     return engine_failed(std::move(session).error().while_doing(fmt::format(
@@ -287,7 +289,6 @@ void Interpreter::execute(Execution& run) {
   if (run.resident && run.resident->session->invalid()) run.resident.reset();
 }
 
-/// Under the mutex.
 Result<ExecuteResponse> Interpreter::conclude(Execution& run) {
   decide(run);
   SW_CHECK_OK(store(run));

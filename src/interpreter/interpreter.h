@@ -22,7 +22,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +31,7 @@
 #include "object/object.h"
 #include "object/turns.h"
 #include "sandbox_workers/base/result.h"
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/protocol/worker.h"
 #include "sandbox_workers/workspace/workspace.h"
@@ -78,40 +78,43 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
 
  private:
   struct Execution;
-  using Lock = std::unique_lock<std::mutex>;
   template <class T>
-  using Operation = std::function<Result<T>()>;
+  using Operation = std::function<Result<T>(Contexts&)>;
 
   Interpreter(std::shared_ptr<engine::Engine> engine, ResidencyPool& pool,
               const InterpreterOptions& options, std::unique_ptr<Contexts> contexts);
 
   Result<void> check(const sw::Run& run) const;
-  Result<void> prepare(Execution& run);
-  Result<void> agree_on_count(Execution& run);
-  Result<void> reconcile(Execution& run);
-  Result<void> ensure_session(Execution& run);
-  Result<void> boot(Execution& run, std::string_view note);
-  Result<void> restore(Execution& run, const snapshot::VersionInfo& version);
-  void execute(Execution& run);
-  Result<protocol::ExecuteResponse> conclude(Execution& run);
-  void decide(Execution& run);
-  void roll_back(Execution& run);
-  void put_files_back(Execution& run);
-  Result<void> store(Execution& run);
-  Result<void> save(Execution& run);
-  Result<protocol::ExecuteResponse> answer(Execution& run);
-  Result<protocol::ContextInfo> info_of(std::string_view id, const ContextRow& row);
+  Result<void> prepare(Execution& run) SW_REQUIRES(mutex_);
+  Result<void> agree_on_count(Execution& run) SW_REQUIRES(mutex_);
+  Result<void> reconcile(Execution& run) SW_EXCLUDES(mutex_);
+  Result<void> ensure_session(Execution& run) SW_EXCLUDES(mutex_);
+  Result<void> boot(Execution& run, std::string_view note) SW_EXCLUDES(mutex_);
+  Result<void> restore(Execution& run, const snapshot::VersionInfo& version) SW_EXCLUDES(mutex_);
+  void execute(Execution& run) SW_EXCLUDES(mutex_);
+  Result<protocol::ExecuteResponse> conclude(Execution& run) SW_REQUIRES(mutex_);
+  void decide(Execution& run) SW_REQUIRES(mutex_);
+  void roll_back(Execution& run) SW_REQUIRES(mutex_);
+  void put_files_back(Execution& run) SW_REQUIRES(mutex_);
+  Result<void> store(Execution& run) SW_REQUIRES(mutex_);
+  Result<void> save(Execution& run) SW_REQUIRES(mutex_);
+  Result<protocol::ExecuteResponse> answer(Execution& run) SW_REQUIRES(mutex_);
+  Result<protocol::ContextInfo> info_of(std::string_view id, const ContextRow& row)
+      SW_REQUIRES(mutex_);
   /// Does something with a context whose instance does not fit its memory any more.
-  Result<protocol::ContextInfo> rewind(std::string_view id, const Operation<ContextRow>& operation);
-  Result<void> destroy_all();
+  Result<protocol::ContextInfo> rewind(std::string_view id, const Operation<ContextRow>& operation)
+      SW_EXCLUDES(mutex_);
+  Result<void> destroy_all() SW_REQUIRES(mutex_);
+  /// The clock is for any thread, unlike the rest of what it is asked of.
+  std::uint64_t now_ns() const SW_NO_THREAD_SAFETY_ANALYSIS { return contexts_->now_ns(); }
 
   const std::shared_ptr<engine::Engine> engine_;  // shared with other Interpreters of the language
   ResidencyPool& pool_;                           // this object is the owner of its residents there
   const InterpreterOptions options_;
 
-  std::mutex mutex_;     // guards what follows, and all use of the storage
-  object::Turns turns_;  // of contexts
-  const std::unique_ptr<Contexts> contexts_;
+  Mutex mutex_;
+  object::Turns turns_ SW_GUARDED_BY(mutex_);                          // of contexts
+  const std::unique_ptr<Contexts> contexts_ SW_PT_GUARDED_BY(mutex_);  // all use of the storage
 };
 
 }  // namespace sw::interpreter

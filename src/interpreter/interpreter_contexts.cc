@@ -42,14 +42,14 @@ Result<ContextInfo> Interpreter::create(std::string_view id, std::string_view cw
   SW_CHECK_OK(protocol::check_context_id(id));
   const auto folder = Workspace::normalize(cwd);
   if (!folder.ok()) return protocol::refusal(fmt::format("Path escapes /workspace: {}", cwd));
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(contexts_->ensure_metadata());
   SW_TRY(const ContextRow row, contexts_->create(id, *folder));
   return info_of(id, row);
 }
 
 Result<std::vector<ContextInfo>> Interpreter::contexts() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(contexts_->ensure_metadata());
   SW_TRY(const Contexts::Rows rows, contexts_->list());
   std::vector<ContextInfo> contexts;
@@ -60,13 +60,13 @@ Result<std::vector<ContextInfo>> Interpreter::contexts() {
 }
 
 Result<ContextInfo> Interpreter::context(std::string_view id) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(const ContextRow row, contexts_->existing(id));
   return info_of(id, row);
 }
 
 Result<void> Interpreter::remove(std::string_view id) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
   SW_TRY(const ContextRow row, contexts_->existing(id));
   (void)pool_.take(this, id);
@@ -75,37 +75,37 @@ Result<void> Interpreter::remove(std::string_view id) {
 
 Result<ContextInfo> Interpreter::rewind(std::string_view id,
                                         const Operation<ContextRow>& operation) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const ContextRow row, refused_or(operation()));
+  SW_TRY(const ContextRow row, refused_or(operation(*contexts_)));
   (void)pool_.take(this, id);
   return info_of(id, row);
 }
 
 Result<ContextInfo> Interpreter::undo(std::string_view id, std::uint32_t runs) {
-  return rewind(id, [&] { return contexts_->undo(id, runs); });
+  return rewind(id, [&](Contexts& contexts) { return contexts.undo(id, runs); });
 }
 
 Result<ContextInfo> Interpreter::restore_checkpoint(std::string_view id, std::string_view name) {
-  return rewind(id, [&] { return contexts_->restore_checkpoint(id, name); });
+  return rewind(id, [&](Contexts& contexts) { return contexts.restore_checkpoint(id, name); });
 }
 
 Result<ContextInfo> Interpreter::fork(std::string_view id, std::string_view new_id) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
   SW_TRY(const ContextRow row, refused_or(contexts_->fork(id, new_id)));
   return info_of(new_id, row);
 }
 
 Result<Checkpoint> Interpreter::add_checkpoint(std::string_view id, std::string_view name) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
   SW_TRY(const auto added, refused_or(contexts_->add_checkpoint(id, name)));
   return Checkpoint{.name = added.label, .taken_at_ms = added.time_ms};
 }
 
 Result<std::vector<Checkpoint>> Interpreter::checkpoints(std::string_view id) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(const auto known, contexts_->checkpoints(id));
   std::vector<Checkpoint> checkpoints;
   for (const snapshot::CheckpointInfo& one : known) {
@@ -115,7 +115,7 @@ Result<std::vector<Checkpoint>> Interpreter::checkpoints(std::string_view id) {
 }
 
 Result<void> Interpreter::remove_checkpoint(std::string_view id, std::string_view name) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return contexts_->remove_checkpoint(id, name);
 }
 

@@ -16,7 +16,7 @@ ResidencyPool::Entries::const_iterator ResidencyPool::find(Owner owner,
 
 std::unique_ptr<Resident> ResidencyPool::take(Owner owner, std::string_view context) {
   Entries taken;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = find(owner, context);
   if (found == entries_.end()) return nullptr;
   taken.splice(taken.end(), entries_, found);
@@ -26,7 +26,7 @@ std::unique_ptr<Resident> ResidencyPool::take(Owner owner, std::string_view cont
 
 void ResidencyPool::put(Owner owner, std::string context, std::unique_ptr<Resident> resident) {
   Entries dropped;  // before the lock: they end after it
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   bytes_ += resident->bytes;
   entries_.push_back({owner, std::move(context), std::move(resident)});
   while (bytes_ > limits_.bytes_max || entries_.size() > limits_.instances_max) {
@@ -37,13 +37,13 @@ void ResidencyPool::put(Owner owner, std::string context, std::unique_ptr<Reside
 }
 
 bool ResidencyPool::has(Owner owner, std::string_view context) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return find(owner, context) != entries_.end();
 }
 
 void ResidencyPool::clear(Owner owner) {
   Entries dropped;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto next = std::next(entry);
     if (entry->owner == owner) {
@@ -55,7 +55,7 @@ void ResidencyPool::clear(Owner owner) {
 }
 
 ResidencyStats ResidencyPool::stats() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {.instances = entries_.size(), .bytes = bytes_, .evicted = evicted_};
 }
 

@@ -7,10 +7,10 @@
 
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/interpreter/runtime_worker.h"
 #include "sandbox_workers/workspace/workspace.h"
@@ -61,13 +61,13 @@ class ResidencyPool {
   };
   using Entries = std::list<Entry>;
 
-  Entries::const_iterator find(Owner owner, std::string_view context) const;
+  Entries::const_iterator find(Owner owner, std::string_view context) const SW_REQUIRES(mutex_);
 
   const ResidencyLimits limits_;
-  mutable std::mutex mutex_;  // guards all below
-  Entries entries_;           // used longest ago first
-  std::uint64_t bytes_ = 0;
-  std::uint64_t evicted_ = 0;
+  mutable Mutex mutex_;
+  Entries entries_ SW_GUARDED_BY(mutex_);  // used longest ago first
+  std::uint64_t bytes_ SW_GUARDED_BY(mutex_) = 0;
+  std::uint64_t evicted_ SW_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace sw::interpreter

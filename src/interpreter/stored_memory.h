@@ -4,12 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "snapshot/snapshot_store.h"
 
@@ -19,13 +19,13 @@ namespace sw::interpreter {
 class StoredMemory final : public engine::SnapshotSource {
  public:
   /// `mutex` guards the store.
-  StoredMemory(snapshot::SnapshotStore& store, std::mutex& mutex, std::string context,
+  StoredMemory(snapshot::SnapshotStore& store, Mutex& mutex, std::string context,
                const snapshot::VersionInfo& version)
-      : store_(store), mutex_(mutex), context_(std::move(context)), version_(version) {}
+      : mutex_(mutex), store_(store), context_(std::move(context)), version_(version) {}
 
   std::uint64_t memory_bytes() const override { return version_.memory_bytes; }
   Result<BytesView> fill(std::span<std::byte> memory, BytesView base) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     SW_TRY(restored_, store_.restore(context_, version_.id, version_.build, base, memory));
     return BytesView(restored_->host_tables);
   }
@@ -37,8 +37,8 @@ class StoredMemory final : public engine::SnapshotSource {
   }
 
  private:
-  snapshot::SnapshotStore& store_;
-  std::mutex& mutex_;
+  Mutex& mutex_;
+  snapshot::SnapshotStore& store_ SW_GUARDED_BY(mutex_);
   const std::string context_;
   const snapshot::VersionInfo& version_;
   std::optional<snapshot::Restored> restored_;

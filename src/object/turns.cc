@@ -4,20 +4,18 @@
 
 namespace sw::object {
 
-Turns::Turn::Turn(Turns& turns, std::string_view key, Lock& lock)
-    : turns_(turns), key_(key), lock_(lock) {
-  turns_.ended_.wait(lock, [this] { return !turns_.taken_.contains(key_); });
+Turns::Turn::Turn(Turns& turns, std::string_view key, MutexLock& lock) : turns_(turns), key_(key) {
+  while (turns_.taken_.contains(key_)) turns_.ended_.wait(lock);
   turns_.taken_.insert(key_);
 }
 
 Turns::Turn::~Turn() {
-  if (!lock_.owns_lock()) lock_.lock();
   turns_.taken_.erase(key_);
   turns_.ended_.notify_all();
 }
 
-void Turns::wait_for_none(Lock& lock) {
-  ended_.wait(lock, [this] { return taken_.empty(); });
+void Turns::wait_for_none(MutexLock& lock) {
+  while (!taken_.empty()) ended_.wait(lock);
 }
 
 }  // namespace sw::object

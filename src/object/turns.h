@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
+
+#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::object {
 
@@ -14,14 +14,12 @@ namespace sw::object {
 /// everything. Who waits for a turn holds a thread, so turns are for what is seldom contended.
 class Turns {
  public:
-  using Lock = std::unique_lock<std::mutex>;
-
   /// From its making to its end the key's turn is its maker's.
   class Turn {
    public:
     /// Waits for it. `lock` is of the mutex that guards the turns; it is held when this returns, and
-    /// outlives the turn.
-    Turn(Turns& turns, std::string_view key, Lock& lock);
+    /// when the turn ends. In between an Unlocked gives it back.
+    Turn(Turns& turns, std::string_view key, MutexLock& lock);
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
@@ -29,14 +27,13 @@ class Turns {
    private:
     Turns& turns_;
     const std::string key_;
-    Lock& lock_;
   };
 
   bool none() const { return taken_.empty(); }
-  void wait_for_none(Lock& lock);
+  void wait_for_none(MutexLock& lock);
 
  private:
-  std::condition_variable ended_;
+  CondVar ended_;
   std::set<std::string, std::less<>> taken_;
 };
 

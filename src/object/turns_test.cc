@@ -10,11 +10,13 @@
 #include <thread>
 #include <vector>
 
+#include "object/unlocked.h"
+
 namespace sw::object {
 namespace {
 
 TEST(Turns, AKeyIsWorkedWithByOneAtATimeAlsoWithoutTheMutex) {
-  std::mutex mutex;
+  Mutex mutex;
   Turns turns;
   std::atomic<int> inside = 0;
   std::atomic<int> most = 0;
@@ -23,9 +25,9 @@ TEST(Turns, AKeyIsWorkedWithByOneAtATimeAlsoWithoutTheMutex) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int k = 0; k < 200; ++k) {
-        Turns::Lock lock(mutex);
+        MutexLock lock(mutex);
         const Turns::Turn turn(turns, "key", lock);
-        lock.unlock();
+        const Unlocked unlocked(mutex);
         most = std::max(most.load(), ++inside);
         ++count;
         std::this_thread::yield();
@@ -40,50 +42,36 @@ TEST(Turns, AKeyIsWorkedWithByOneAtATimeAlsoWithoutTheMutex) {
 }
 
 TEST(Turns, OtherKeysAndTheMutexAreFreeMeanwhile) {
-  std::mutex mutex;
+  Mutex mutex;
   Turns turns;
-  Turns::Lock lock(mutex);
+  MutexLock lock(mutex);
   const Turns::Turn turn(turns, "a", lock);
-  lock.unlock();
+  const Unlocked unlocked(mutex);
   std::async(std::launch::async, [&] {
-    Turns::Lock other(mutex);
+    MutexLock other(mutex);
     const Turns::Turn another(turns, "b", other);
     EXPECT_FALSE(turns.none());
   }).get();
 }
 
-TEST(Turns, ATurnEndsWithTheMutexHeldHoweverItWasLeft) {
-  std::mutex mutex;
-  Turns turns;
-  Turns::Lock lock(mutex);
-  { const Turns::Turn turn(turns, "a", lock); }
-  EXPECT_TRUE(lock.owns_lock());
-  {
-    const Turns::Turn turn(turns, "a", lock);
-    lock.unlock();
-  }
-  EXPECT_TRUE(lock.owns_lock());
-  EXPECT_TRUE(turns.none());
-}
-
 TEST(Turns, WaitingForNoneWaitsForAll) {
-  std::mutex mutex;
+  Mutex mutex;
   Turns turns;
   std::promise<void> begun;
   std::promise<void> may_end;
   std::atomic<bool> ended = false;
   std::thread worker([&] {
-    Turns::Lock lock(mutex);
+    MutexLock lock(mutex);
     const Turns::Turn first(turns, "a", lock);
     const Turns::Turn second(turns, "b", lock);
-    lock.unlock();
+    const Unlocked unlocked(mutex);
     begun.set_value();
     may_end.get_future().wait();
     ended = true;
   });
   begun.get_future().wait();
   auto waits = std::async(std::launch::async, [&] {
-    Turns::Lock lock(mutex);
+    MutexLock lock(mutex);
     turns.wait_for_none(lock);
     return ended.load();
   });

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "object/unlocked.h"
 #include "protocol/messages.h"
 #include "sandbox/names.h"
 #include "sandbox_workers/protocol/answers.h"
@@ -39,12 +40,12 @@ Result<void> drop_embedded_contexts(storage::Transaction& transaction) {
 storage::Schema Sandbox::schema() { return {.steps = {drop_embedded_contexts}}; }
 
 Sandbox::Sandbox(storage::ObjectStorage& storage, const SandboxParts& parts)
-    : storage_(storage), parts_(parts) {}
+    : parts_(parts), name_(storage.name()), storage_(storage) {}
 
 Sandbox::~Sandbox() = default;
 
 std::int64_t Sandbox::created_ms() const {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return record_ ? record_->created_ms : 0;
 }
 
@@ -88,7 +89,7 @@ Result<void> Sandbox::load() {
   record_ = std::move(record);
   contexts_ = std::move(contexts);
   if (key) key_ = *std::move(key);
-  else key_ = is_new ? new_interpreter_key() : old_interpreter_key(storage_.name());
+  else key_ = is_new ? new_interpreter_key() : old_interpreter_key(name_);
   return is_new ? store({.record = true, .key = true}) : Result<void>();
 }
 
@@ -97,6 +98,7 @@ Result<void> Sandbox::store(const Step& step) {
   if (step.files && store_) changes = store_->changes();
   const object::Time now = parts_.clock.now();
   SandboxRecord record = *record_;
+  const std::string key = key_;
   std::optional<object::Time> expires = expires_;
   auto stored = storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
     bool write_record = step.record;
@@ -108,7 +110,7 @@ Result<void> Sandbox::store(const Step& step) {
       write_record = write_record || alarm.moved;
     }
     if (write_record) SW_CHECK_OK(transaction.put(kMetaTable, kRecordKey, encode(record)));
-    if (step.key) SW_CHECK_OK(transaction.put(kMetaTable, kInterpretersKey, as_bytes(key_)));
+    if (step.key) SW_CHECK_OK(transaction.put(kMetaTable, kInterpretersKey, as_bytes(key)));
     if (step.context)
       SW_CHECK_OK(transaction.put(kContextsTable, step.context->id, encode(*step.context)));
     if (step.erased) SW_CHECK_OK(transaction.erase(kContextsTable, *step.erased));
@@ -152,12 +154,12 @@ Result<Workspace*> Sandbox::usable_files() {
 }
 
 Result<void> Sandbox::check_loads() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return load();
 }
 
 Result<void> Sandbox::check_files() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(usable_files());
   return {};
 }
@@ -165,7 +167,7 @@ Result<void> Sandbox::check_files() {
 // --- the rest
 
 Result<void> Sandbox::set_env(const EnvChanges& changes) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(load());
   for (const auto& [name, value] : changes) SW_CHECK_OK(check_env(name, value.value_or("")));
   apply(record_->env, changes);
@@ -174,7 +176,7 @@ Result<void> Sandbox::set_env(const EnvChanges& changes) {
 }
 
 Result<SandboxInfo> Sandbox::info() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(load());
   SandboxInfo info;
   if (parts_.options.file_api) {
@@ -183,7 +185,7 @@ Result<SandboxInfo> Sandbox::info() {
     info.bytes = workspace->tree()->usage().bytes;
   }
   SW_CHECK_OK(store({.used = true}));
-  info.id = storage_.name().id;
+  info.id = name_.id;
   info.record = *record_;
   info.record.last_used_ms =
       std::max(info.record.last_used_ms, last_used_.time_since_epoch().count());
@@ -202,28 +204,31 @@ std::set<std::string> Sandbox::bindings_in_use() {
     return names;
   }
   for (const auto& [name, worker] : parts_.bindings) names.insert(name);
+  std::optional<std::string> key;
   (void)storage_.read([&](storage::Reader& reader) -> Result<void> {
-    SW_TRY(const auto key, stored_key(reader));
-    key_ = key.value_or(old_interpreter_key(storage_.name()));
+    SW_TRY(const auto stored, stored_key(reader));
+    key = stored.value_or(old_interpreter_key(name_));
     return {};
   });
+  if (key) key_ = *std::move(key);
   return names;
 }
 
 Result<void> Sandbox::destroy() {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   ++ending_;  // no run begins until it is done
-  lock.unlock();
-  interrupt_all();
-  lock.lock();
-  no_runs_.wait(lock, [this] { return runs_.empty(); });
+  {
+    const object::Unlocked unlocked(mutex_);
+    interrupt_all();
+  }
+  while (!runs_.empty()) no_runs_.wait(lock);
   turns_.wait_for_none(lock);
-  auto destroyed = destroy(lock);
+  auto destroyed = destroy_all();
   --ending_;
   return destroyed;
 }
 
-Result<void> Sandbox::destroy(Lock& /*held*/) {
+Result<void> Sandbox::destroy_all() {
   // Best effort: Interpreters that cannot be reached expire on their own.
   for (const std::string& name : bindings_in_use()) {
     const auto binding = Binding::find(parts_.bindings, name);
@@ -239,20 +244,21 @@ Result<void> Sandbox::destroy(Lock& /*held*/) {
 }
 
 Result<void> Sandbox::on_alarm(object::Time /*scheduled*/) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   SW_CHECK_OK(load());
   object::IdleVerdict verdict = object::IdleVerdict::kDisabled;
   const object::Time noted{std::chrono::milliseconds(record_->last_used_ms)};
+  const object::Time last_used = std::max(noted, last_used_);
   const auto checked = storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
     SW_TRY(verdict, object::check_idle_alarm(transaction, parts_.clock.now(),
-                                             parts_.options.idle_ttl, std::max(noted, last_used_)));
+                                             parts_.options.idle_ttl, last_used));
     return {};
   });
   if (!checked.ok()) return Error(checked.error()).as_fault();
   if (verdict != object::IdleVerdict::kDestroy) return {};
   // However a run ends that is under way, there is an alarm to come.
   if (!runs_.empty() || !turns_.none()) return store({.used = true});
-  return destroy(lock);
+  return destroy_all();
 }
 
 // --- files

@@ -9,12 +9,10 @@
 // record are then stored in one transaction. docs/sandbox.md tells all of it.
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -31,6 +29,7 @@
 #include "sandbox/binding.h"
 #include "sandbox/file_store.h"
 #include "sandbox/records.h"
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/protocol/http.h"
 #include "sandbox_workers/protocol/profile.h"
@@ -163,7 +162,7 @@ class Sandbox final : public object::Object {
                                                                   std::string_view operation,
                                                                   std::string_view path,
                                                                   const Use& use) {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     SW_TRY(Workspace* const files, usable_files());
     auto outcome = use(*files, now_ns());
     // Some of what failed may have been done.
@@ -177,7 +176,6 @@ class Sandbox final : public object::Object {
   friend class Routes;
   struct Launch;
   struct Execution;
-  using Lock = std::unique_lock<std::mutex>;
 
   /// What goes into one transaction.
   struct Step {
@@ -194,41 +192,47 @@ class Sandbox final : public object::Object {
   static constexpr std::string_view kNewContexts = "";
   using Question = std::function<Result<protocol::ContextInfo>(protocol::Interpreter&)>;
 
-  // The mutex is held in these, and given up while `lock`'s caller waits for an Interpreter.
+  Result<void> load() SW_REQUIRES(mutex_);
+  Result<void> store(const Step& step) SW_REQUIRES(mutex_);
+  void forget() SW_REQUIRES(mutex_);
+  Result<Workspace*> files() SW_REQUIRES(mutex_);
+  Result<Workspace*> usable_files() SW_REQUIRES(mutex_);
+  Result<ContextRecord*> find(std::string_view id) SW_REQUIRES(mutex_);
+  ContextRecord* oldest_of(std::string_view binding) SW_REQUIRES(mutex_);
+  Result<void> check_new_id(const std::optional<std::string>& id) SW_REQUIRES(mutex_);
+  ContextRecord new_record(std::string id) SW_REQUIRES(mutex_);
+  Result<ContextRecord> keep(ContextRecord record) SW_REQUIRES(mutex_);
+  Result<void> begin(Execution& execution) SW_REQUIRES(mutex_);
+  Result<Finished> end(Execution& execution, Result<protocol::ExecuteResponse> answer)
+      SW_REQUIRES(mutex_);
+  Result<void> take_over(const Execution& execution, const protocol::ExecuteResponse& response)
+      SW_REQUIRES(mutex_);
+  void apply_env(Run& run, const ContextRecord* context) const SW_REQUIRES(mutex_);
+  std::vector<ContextRecord> by_age() const SW_REQUIRES(mutex_);
+  Result<void> destroy_all() SW_REQUIRES(mutex_);
+  std::set<std::string> bindings_in_use() SW_REQUIRES(mutex_);
 
-  Result<void> load();
-  Result<std::optional<std::string>> stored_key(storage::Reader& reader) const;
-  Result<void> store(const Step& step);
-  void forget();
-  Result<Workspace*> files();
-  Result<Workspace*> usable_files();
-  Result<ContextRecord*> find(std::string_view id);
-  ContextRecord* oldest_of(std::string_view binding);
-  Result<void> check_new_id(const std::optional<std::string>& id);
-  Result<std::string> context_for(const Run& run, const Binding& binding, Lock& lock);
+  // These give the mutex up while they wait for a Worker or an Interpreter.
+
+  Result<std::string> context_for(const Run& run, const Binding& binding, MutexLock& lock)
+      SW_REQUIRES(mutex_);
   Result<ContextRecord> create(const Binding& binding, const protocol::WorkerInfo& info,
-                               const NewContext& wanted, Lock& lock);
-  ContextRecord new_record(std::string id);
-  Result<ContextRecord> keep(ContextRecord record);
-  Result<void> begin(Execution& execution);
-  Result<Finished> end(Execution& execution, Result<protocol::ExecuteResponse> answer);
-  Result<void> take_over(const Execution& execution, const protocol::ExecuteResponse& response);
-  void apply_env(Run& run, const ContextRecord* context) const;
-  Result<protocol::ContextInfo> ask(const ContextRecord& context, const Question& question,
-                                    Lock& lock);
-  Result<void> rewind(std::string_view id, const Question& question);
-  std::vector<ContextRecord> by_age() const;
-  Result<void> destroy(Lock& held);
-  std::set<std::string> bindings_in_use();
+                               const NewContext& wanted) SW_REQUIRES(mutex_);
+  Result<protocol::WorkerInfo> probe(const Binding& binding) SW_REQUIRES(mutex_);
+  Result<protocol::ExecuteResponse> execute(Execution& execution, RunEvents& events)
+      SW_REQUIRES(mutex_);
+  Result<protocol::ContextInfo> ask(const ContextRecord& context, const Question& question)
+      SW_REQUIRES(mutex_);
 
-  // These take the mutex.
+  Result<void> check_loads() SW_EXCLUDES(mutex_);
+  Result<void> check_files() SW_EXCLUDES(mutex_);
+  Result<Finished> run_once(const Launch& launch, RunEvents& events) SW_EXCLUDES(mutex_);
+  Result<Finished> run_in_context(const Launch& launch, RunEvents& events) SW_EXCLUDES(mutex_);
+  Result<std::shared_ptr<Launch>> prepare(Run run, const std::string& binding) SW_EXCLUDES(mutex_);
+  void forget_run(const Launch& launch) SW_EXCLUDES(mutex_);
+  Result<void> rewind(std::string_view id, const Question& question) SW_EXCLUDES(mutex_);
 
-  Result<void> check_loads();
-  Result<void> check_files();
-  Result<Finished> run_once(const Launch& launch, RunEvents& events);
-  Result<Finished> run_in_context(const Launch& launch, RunEvents& events);
-  Result<std::shared_ptr<Launch>> prepare(Run run, const std::string& binding);
-  void forget_run(const Launch& launch);
+  Result<std::optional<std::string>> stored_key(storage::Reader& reader) const;
 
   static std::vector<WorkspaceFile> contents(const Execution& execution,
                                              const std::vector<std::string>& paths);
@@ -236,22 +240,24 @@ class Sandbox final : public object::Object {
   std::int64_t now_ms() const;
   std::uint64_t now_ns() const;
 
-  storage::ObjectStorage& storage_;
   const SandboxParts& parts_;
+  const storage::ObjectName name_;
 
-  mutable std::mutex mutex_;  // guards what follows, and all use of the storage
-  object::Turns turns_;       // of contexts, and of kNewContexts
+  mutable Mutex mutex_;
+  storage::ObjectStorage& storage_ SW_GUARDED_BY(mutex_);
+  object::Turns turns_ SW_GUARDED_BY(mutex_);  // of contexts, and of kNewContexts
   // A copy of what is stored; absent until it is needed.
-  std::optional<SandboxRecord> record_;
-  std::string key_;  // of its Interpreters
-  Contexts contexts_;
-  std::optional<FileStore> store_;
-  std::optional<Workspace> workspace_;
-  std::optional<object::Time> expires_;
-  object::Time last_used_{};  // exact, where the record's lags behind
-  std::multimap<std::string, std::stop_source, std::less<>> runs_;  // by context
-  std::condition_variable no_runs_;
-  int ending_ = 0;  // calls of `destroy` in progress
+  std::optional<SandboxRecord> record_ SW_GUARDED_BY(mutex_);
+  std::string key_ SW_GUARDED_BY(mutex_);  // of its Interpreters
+  Contexts contexts_ SW_GUARDED_BY(mutex_);
+  std::optional<FileStore> store_ SW_GUARDED_BY(mutex_);
+  std::optional<Workspace> workspace_ SW_GUARDED_BY(mutex_);
+  std::optional<object::Time> expires_ SW_GUARDED_BY(mutex_);
+  object::Time last_used_ SW_GUARDED_BY(mutex_){};  // exact, where the record's lags behind
+  // By context.
+  std::multimap<std::string, std::stop_source, std::less<>> runs_ SW_GUARDED_BY(mutex_);
+  CondVar no_runs_;
+  int ending_ SW_GUARDED_BY(mutex_) = 0;  // calls of `destroy` in progress
 };
 
 }  // namespace sw::sandbox

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "object/unlocked.h"
 #include "protocol/messages.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
@@ -62,14 +63,14 @@ ContextRecord* Sandbox::oldest_of(std::string_view binding) {
 }
 
 Result<std::vector<ContextRecord>> Sandbox::contexts() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(load());
   SW_CHECK_OK(store({.used = true}));
   return by_age();
 }
 
 Result<ContextRecord> Sandbox::context(std::string_view id) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_TRY(const ContextRecord* const context, find(id));
   return *context;
 }
@@ -86,7 +87,7 @@ Result<void> Sandbox::check_new_id(const std::optional<std::string>& id) {
 }
 
 Result<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   SW_CHECK_OK(load());
   if (wanted.binding.empty()) return protocol::refusal("binding is required");
   if (wanted.id) SW_CHECK_OK(protocol::check_context_id(*wanted.id));
@@ -95,9 +96,7 @@ Result<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
   for (const auto& [name, value] : wanted.env) SW_CHECK_OK(check_env(name, value));
   SW_CHECK_OK(check_new_id(wanted.id));
   SW_TRY(const Binding binding, Binding::find(parts_.bindings, wanted.binding));
-  lock.unlock();
-  const auto info = binding.probe();
-  lock.lock();
+  const auto info = probe(binding);
   if (!info.ok()) return info.error();
   if (!info->contexts) {
     return protocol::refusal(fmt::format("Code contexts are not supported by binding '{}' ({})",
@@ -108,7 +107,7 @@ Result<ContextRecord> Sandbox::create_context(const NewContext& wanted) {
   const object::Turns::Turn turn(turns_, kNewContexts, lock);
   SW_CHECK_OK(load());
   SW_CHECK_OK(check_new_id(wanted.id));
-  return create(binding, *info, normalized, lock);
+  return create(binding, *info, normalized);
 }
 
 ContextRecord Sandbox::new_record(std::string id) {
@@ -122,7 +121,7 @@ ContextRecord Sandbox::new_record(std::string id) {
 }
 
 Result<ContextRecord> Sandbox::create(const Binding& binding, const protocol::WorkerInfo& info,
-                                      const NewContext& wanted, Lock& lock) {
+                                      const NewContext& wanted) {
   ContextRecord record = new_record(wanted.id.value_or(new_context_id()));
   record.binding = binding.name();
   record.language = info.language;
@@ -130,13 +129,10 @@ Result<ContextRecord> Sandbox::create(const Binding& binding, const protocol::Wo
   record.cwd = wanted.cwd;
   record.env = wanted.env;
   record.interpreter_executions = 0;
-  SW_CHECK_OK(ask(
-      record,
-      [&](protocol::Interpreter& interpreter) {
-        return make_anew(interpreter, record.id, wanted.id.has_value(),
-                         [&] { return interpreter.create(record.id, wanted.cwd); });
-      },
-      lock));
+  SW_CHECK_OK(ask(record, [&](protocol::Interpreter& interpreter) {
+    return make_anew(interpreter, record.id, wanted.id.has_value(),
+                     [&] { return interpreter.create(record.id, wanted.cwd); });
+  }));
   return keep(std::move(record));
 }
 
@@ -148,23 +144,23 @@ Result<ContextRecord> Sandbox::keep(ContextRecord record) {
   return contexts_.insert_or_assign(record.id, std::move(record)).first->second;
 }
 
-/// Asks the Interpreter that has a context, or is to have it, something about it. The mutex is given
-/// up meanwhile.
-Result<protocol::ContextInfo> Sandbox::ask(const ContextRecord& context, const Question& question,
-                                           Lock& lock) {
+Result<protocol::WorkerInfo> Sandbox::probe(const Binding& binding) {
+  const object::Unlocked unlocked(mutex_);
+  return binding.probe();
+}
+
+/// Asks the Interpreter that has a context, or is to have it, something about it.
+Result<protocol::ContextInfo> Sandbox::ask(const ContextRecord& context, const Question& question) {
   SW_TRY(const Binding binding, Binding::find(parts_.bindings, context.binding));
   const std::string key = key_;
-  lock.unlock();
-  auto interpreter = binding.interpreter(key);
-  auto answer = interpreter.ok() ? binding.answer(question(**interpreter))
-                                 : Result<protocol::ContextInfo>(std::move(interpreter).error());
-  lock.lock();
-  return answer;
+  const object::Unlocked unlocked(mutex_);
+  SW_TRY(const auto interpreter, binding.interpreter(key));
+  return binding.answer(question(*interpreter));
 }
 
 Result<void> Sandbox::delete_context(std::string_view id) {
   SW_CHECK_OK(interrupt(id));
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
   SW_TRY(const ContextRecord* const found, find(id));
   const ContextRecord context = *found;
@@ -173,7 +169,7 @@ Result<void> Sandbox::delete_context(std::string_view id) {
     SW_CHECK_OK(interpreter.remove(context.id));
     return protocol::ContextInfo{};
   };
-  (void)ask(context, remove, lock);
+  (void)ask(context, remove);
   SW_CHECK_OK(load());
   SW_CHECK_OK(store({.erased = context.id, .used = true}));
   contexts_.erase(context.id);
@@ -183,7 +179,7 @@ Result<void> Sandbox::delete_context(std::string_view id) {
 // --- versions
 
 Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std::string>& new_id) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
   SW_TRY(const ContextRecord* const found, find(id));
   const ContextRecord original = *found;
@@ -192,14 +188,10 @@ Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std
   SW_CHECK_OK(load());
   SW_CHECK_OK(check_new_id(new_id));
   ContextRecord record = new_record(new_id.value_or(new_context_id()));
-  SW_TRY(const protocol::ContextInfo said,
-         ask(
-             original,
-             [&](protocol::Interpreter& interpreter) {
-               return make_anew(interpreter, record.id, new_id.has_value(),
-                                [&] { return interpreter.fork(original.id, record.id); });
-             },
-             lock));
+  SW_TRY(const protocol::ContextInfo said, ask(original, [&](protocol::Interpreter& interpreter) {
+           return make_anew(interpreter, record.id, new_id.has_value(),
+                            [&] { return interpreter.fork(original.id, record.id); });
+         }));
   record.binding = original.binding;
   record.language = original.language;
   record.engine = original.engine;
@@ -211,11 +203,11 @@ Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std
 
 /// Has the Interpreter change a context's memory, or what is kept of it, and notes what it says.
 Result<void> Sandbox::rewind(std::string_view id, const Question& question) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
   SW_TRY(const ContextRecord* const found, find(id));
   ContextRecord context = *found;
-  SW_TRY(const protocol::ContextInfo said, ask(context, question, lock));
+  SW_TRY(const protocol::ContextInfo said, ask(context, question));
   SW_CHECK_OK(load());
   take_over_versions(context, said);
   SW_CHECK_OK(store({.context = &context, .used = true}));
@@ -248,7 +240,7 @@ Result<void> Sandbox::remove_checkpoint(std::string_view id, std::string_view na
 }
 
 Result<std::vector<protocol::Checkpoint>> Sandbox::checkpoints(std::string_view id) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   SW_TRY(const ContextRecord* const found, find(id));
   const ContextRecord context = *found;
   std::vector<protocol::Checkpoint> known;
@@ -256,7 +248,7 @@ Result<std::vector<protocol::Checkpoint>> Sandbox::checkpoints(std::string_view 
     SW_TRY(known, interpreter.checkpoints(context.id));
     return protocol::ContextInfo{};
   };
-  SW_CHECK_OK(ask(context, list, lock));
+  SW_CHECK_OK(ask(context, list));
   SW_CHECK_OK(load());
   SW_CHECK_OK(store({.used = true}));
   return known;

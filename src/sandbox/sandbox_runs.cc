@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "executor/slot_events.h"
+#include "object/unlocked.h"
 #include "protocol/messages.h"
 #include "sandbox/sandbox.h"
 #include "sandbox_workers/protocol/answers.h"
@@ -65,12 +66,10 @@ struct Sandbox::Execution {
 // --- on the caller's thread
 
 /// The context that a run without one belongs to; empty for a binding without contexts.
-Result<std::string> Sandbox::context_for(const Run& run, const Binding& binding, Lock& lock) {
+Result<std::string> Sandbox::context_for(const Run& run, const Binding& binding, MutexLock& lock) {
   if (!run.context.empty()) return run.context;
   if (const ContextRecord* const oldest = oldest_of(binding.name())) return oldest->id;
-  lock.unlock();
-  const auto info = binding.probe();
-  lock.lock();
+  const auto info = probe(binding);
   if (!info.ok()) return info.error();
   if (!info->contexts) return std::string();
   // Of several that come at once, the first makes it.
@@ -78,12 +77,12 @@ Result<std::string> Sandbox::context_for(const Run& run, const Binding& binding,
   SW_CHECK_OK(load());
   if (const ContextRecord* const oldest = oldest_of(binding.name())) return oldest->id;
   SW_CHECK_OK(check_new_id({}));
-  SW_TRY(const ContextRecord made, create(binding, *info, {.binding = binding.name()}, lock));
+  SW_TRY(const ContextRecord made, create(binding, *info, {.binding = binding.name()}));
   return made.id;
 }
 
 Result<std::shared_ptr<Sandbox::Launch>> Sandbox::prepare(Run run, const std::string& binding) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (ending_ != 0) return being_destroyed();
   SW_CHECK_OK(load());
   SW_CHECK_OK(protocol::check_code(run.code, kCodeBytesMax));
@@ -108,7 +107,7 @@ void Sandbox::start(Run run, const std::string& binding, RunEvents& events, Done
   auto prepared = prepare(std::move(run), binding);
   if (!prepared.ok()) return done(std::move(prepared).error());
   const std::shared_ptr<Launch> launch = *std::move(prepared);
-  const std::string& sandbox = storage_.name().id;
+  const std::string& sandbox = name_.id;
   executor::GuestPool::Request request{.owner = sandbox,
                                        .turn = sandbox + '/' + launch->run.context,
                                        .memory_bytes = launch->run.limits.memory_bytes_max,
@@ -140,7 +139,7 @@ Result<Finished> Sandbox::run(Run run, const std::string& binding, RunEvents& ev
 }
 
 void Sandbox::forget_run(const Launch& launch) {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [first, last] = runs_.equal_range(launch.run.context);
   for (auto run = first; run != last; ++run) {
     if (run->second == launch.stop) {
@@ -154,7 +153,7 @@ void Sandbox::forget_run(const Launch& launch) {
 Result<void> Sandbox::interrupt(std::string_view context) {
   std::vector<std::stop_source> stops;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     SW_CHECK_OK(find(context));
     const auto [first, last] = runs_.equal_range(context);
     for (auto run = first; run != last; ++run) stops.push_back(run->second);
@@ -167,7 +166,7 @@ Result<void> Sandbox::interrupt(std::string_view context) {
 void Sandbox::interrupt_all() {
   std::vector<std::stop_source> stops;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [context, stop] : runs_) stops.push_back(stop);
   }
   for (std::stop_source& stop : stops) stop.request_stop();
@@ -190,35 +189,35 @@ void Sandbox::apply_env(Run& run, const ContextRecord* context) const {
 Result<Finished> Sandbox::run_once(const Launch& launch, RunEvents& events) {
   Run run = launch.run;
   {
-    const Lock lock(mutex_);
+    const MutexLock lock(mutex_);
     SW_CHECK_OK(load());
     apply_env(run, nullptr);
   }
   SW_TRY(const protocol::WorkerInfo info, launch.binding.probe());
   Finished finished{.outcome = {}, .language = info.language, .engine = info.engine};
   SW_TRY(finished.outcome, launch.binding.answer(launch.binding.worker().run(run, events)));
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   SW_CHECK_OK(load());
   SW_CHECK_OK(store({.used = true}));
   return finished;
 }
 
 Result<Finished> Sandbox::run_in_context(const Launch& launch, RunEvents& events) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, launch.run.context, lock);
   Execution execution{.launch = launch};
   SW_CHECK_OK(begin(execution));
-  lock.unlock();
-  auto interpreter = launch.binding.interpreter(execution.key);
+  return end(execution, execute(execution, events));
+}
+
+Result<protocol::ExecuteResponse> Sandbox::execute(Execution& execution, RunEvents& events) {
+  const object::Unlocked unlocked(mutex_);
+  const Binding& binding = execution.launch.binding;
+  SW_TRY(const auto interpreter, binding.interpreter(execution.key));
   const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
     return contents(execution, paths);
   };
-  auto answer = interpreter.ok()
-                    ? launch.binding.answer(
-                          (*interpreter)->execute(std::move(execution.args), get_files, events))
-                    : Result<protocol::ExecuteResponse>(std::move(interpreter).error());
-  lock.lock();
-  return end(execution, std::move(answer));
+  return binding.answer(interpreter->execute(std::move(execution.args), get_files, events));
 }
 
 Result<void> Sandbox::begin(Execution& execution) {
