@@ -23,7 +23,7 @@ ProgressDisplay::ProgressDisplay() : is_terminal_(::isatty(STDERR_FILENO) == 1) 
 
 ProgressDisplay::~ProgressDisplay() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_one();
@@ -33,7 +33,7 @@ ProgressDisplay::~ProgressDisplay() {
 }
 
 void ProgressDisplay::begin_step(std::string_view step, std::chrono::seconds expected) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   step_ = step;
   expected_ = expected;
   begun_ = std::chrono::steady_clock::now();
@@ -57,7 +57,7 @@ std::string ProgressDisplay::bar_line(std::string_view step, std::chrono::durati
 }
 
 void ProgressDisplay::draw_until_end() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!ending_) {
     const auto elapsed = std::chrono::steady_clock::now() - begun_;
     tell("{}{}", kEraseLine, bar_line(step_, elapsed, expected_));

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
+
+#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::cli {
 
@@ -30,13 +30,14 @@ class ProgressDisplay {
   void draw_until_end();
 
   const bool is_terminal_;
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::string step_;
-  std::chrono::seconds expected_{};
-  std::chrono::steady_clock::time_point begun_;
-  bool ending_ = false;
-  std::thread drawer_;  // only on a terminal, from the first step on
+  Mutex mutex_;
+  CondVar changed_;
+  std::string step_ SW_GUARDED_BY(mutex_);
+  std::chrono::seconds expected_ SW_GUARDED_BY(mutex_){};
+  std::chrono::steady_clock::time_point begun_ SW_GUARDED_BY(mutex_);
+  bool ending_ SW_GUARDED_BY(mutex_) = false;
+  // Only on a terminal, from the first step on.
+  std::thread drawer_ SW_GUARDED_BY(mutex_);
 };
 
 }  // namespace sw::cli

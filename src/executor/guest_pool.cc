@@ -7,18 +7,18 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <future>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <set>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::executor {
 
@@ -57,15 +57,15 @@ class GuestPool::Impl {
                                   : std::max(1U, std::thread::hardware_concurrency())) {}
   ~Impl() { shut_down(); }
 
-  void submit(Request request, Job job);
-  GuestPoolStats stats() const;
-  void shut_down();
+  void submit(Request request, Job job) SW_EXCLUDES(mutex_);
+  GuestPoolStats stats() const SW_EXCLUDES(mutex_);
+  void shut_down() SW_EXCLUDES(mutex_);
 
  private:
   struct Waiting {
     Request request;
     Job job;
-    bool queued = false;  // guarded by the mutex
+    bool queued = false;  // guarded by the pool's mutex
     // Last: it may call as soon as it is made.
     std::optional<std::stop_callback<std::function<void()>>> on_cancel;
   };
@@ -85,40 +85,44 @@ class GuestPool::Impl {
   };
   using Guests = std::list<Guest>;
 
-  void enqueue(const WaitingPtr& waiting);
-  void remove(Waiting& waiting);
-  Error take_back(Waiting& waiting);
-  void cancel(const WaitingPtr& waiting);
-  void dispatch();
-  WaitingPtr take_next();
-  void untake(const WaitingPtr& waiting);
-  void leave(const Request& request);
-  bool fits(const Request& request) const;
-  Guest* idle_guest();
+  void enqueue(const WaitingPtr& waiting) SW_REQUIRES(mutex_);
+  void remove(Waiting& waiting) SW_REQUIRES(mutex_);
+  Error take_back(Waiting& waiting) SW_REQUIRES(mutex_);
+  void cancel(const WaitingPtr& waiting) SW_EXCLUDES(mutex_);
+  void dispatch() SW_REQUIRES(mutex_);
+  WaitingPtr take_next() SW_REQUIRES(mutex_);
+  void untake(const WaitingPtr& waiting) SW_REQUIRES(mutex_);
+  void leave(const Request& request) SW_REQUIRES(mutex_);
+  bool fits(const Request& request) const SW_REQUIRES(mutex_);
+  Guest* idle_guest() SW_REQUIRES(mutex_);
   bool start_thread(Guest& guest);
   static void* thread_main(void* guest);
-  void work(Guest& guest);
-  WaitingPtr finished(Guest& guest, const Request& request);
-  void pause();
-  void resume(Guest& guest);
-  std::vector<WaitingPtr> take_all();
+  void work(Guest& guest) SW_EXCLUDES(mutex_);
+  WaitingPtr finished(Guest& guest, const Request& request) SW_EXCLUDES(mutex_);
+  void pause() SW_EXCLUDES(mutex_);
+  void resume(Guest& guest) SW_EXCLUDES(mutex_);
+  std::vector<WaitingPtr> take_all() SW_REQUIRES(mutex_);
 
   const GuestPoolOptions options_;
   const std::size_t slots_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable quiet_;
-  std::map<std::string, std::deque<WaitingPtr>> queues_;  // by owner; none is empty
-  std::deque<std::string> rotation_;  // the owners with a queue, who is next first
-  std::size_t queued_ = 0;
-  std::set<std::string> turns_;  // in progress
-  std::deque<Guest*> resuming_;  // guests that have waited and want a slot, longest first
-  std::size_t computing_ = 0;
-  std::size_t in_progress_ = 0;
-  std::uint64_t memory_ = 0;  // of those in progress
-  Guests guests_;
-  std::vector<Guest*> idle_;  // threads without a job; the last one was used last
-  bool accepting_ = true;
+  mutable Mutex mutex_;
+  CondVar quiet_;
+  // By owner; none is empty.
+  std::map<std::string, std::deque<WaitingPtr>> queues_ SW_GUARDED_BY(mutex_);
+  // The owners with a queue, who is next first.
+  std::deque<std::string> rotation_ SW_GUARDED_BY(mutex_);
+  std::size_t queued_ SW_GUARDED_BY(mutex_) = 0;
+  std::set<std::string> turns_ SW_GUARDED_BY(mutex_);  // in progress
+  // Guests that have waited and want a slot, longest first.
+  std::deque<Guest*> resuming_ SW_GUARDED_BY(mutex_);
+  std::size_t computing_ SW_GUARDED_BY(mutex_) = 0;
+  std::size_t in_progress_ SW_GUARDED_BY(mutex_) = 0;
+  std::uint64_t memory_ SW_GUARDED_BY(mutex_) = 0;  // of those in progress
+  Guests guests_ SW_GUARDED_BY(mutex_);
+  // Threads without a job; the last one was used last.
+  std::vector<Guest*> idle_ SW_GUARDED_BY(mutex_);
+  bool accepting_ SW_GUARDED_BY(mutex_) = true;
 };
 
 void GuestPool::Impl::submit(Request request, Job job) {
@@ -133,7 +137,7 @@ void GuestPool::Impl::submit(Request request, Job job) {
   }
   std::optional<Error> refused;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!accepting_) {
       refused = shutting_down();
     } else if (queued_ >= options_.queue_max) {
@@ -176,7 +180,7 @@ void GuestPool::Impl::remove(Waiting& waiting) {
 
 void GuestPool::Impl::cancel(const WaitingPtr& waiting) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!waiting->queued) return;  // it has begun, or is about to be refused
     remove(*waiting);
   }
@@ -206,9 +210,10 @@ GuestPool::Impl::WaitingPtr GuestPool::Impl::take_next() {
   if (in_progress_ >= options_.guests_max) return nullptr;
   for (std::size_t i = 0; i < rotation_.size(); ++i) {
     std::deque<WaitingPtr>& queue = queues_.at(rotation_[i]);
-    const auto free = std::ranges::find_if(queue, [this](const WaitingPtr& one) {
-      return one->request.turn.empty() || !turns_.contains(one->request.turn);
-    });
+    const auto free =
+        std::ranges::find_if(queue, [this](const WaitingPtr& one) SW_REQUIRES(mutex_) {
+          return one->request.turn.empty() || !turns_.contains(one->request.turn);
+        });
     if (free == queue.end()) continue;
     WaitingPtr next = *free;
     // Smaller ones behind it wait as well, or it would wait for ever.
@@ -296,7 +301,7 @@ void GuestPool::Impl::work(Guest& guest) {
 
 /// The job this thread goes on with; null: it waits for one.
 GuestPool::Impl::WaitingPtr GuestPool::Impl::finished(Guest& guest, const Request& request) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   leave(request);
   WaitingPtr next;
   if (computing_ < slots_ && resuming_.empty()) next = take_next();
@@ -307,14 +312,14 @@ GuestPool::Impl::WaitingPtr GuestPool::Impl::finished(Guest& guest, const Reques
 }
 
 void GuestPool::Impl::pause() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --computing_;
   dispatch();
 }
 
 void GuestPool::Impl::resume(Guest& guest) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (computing_ < slots_ && resuming_.empty()) {
       ++computing_;
       return;
@@ -325,7 +330,7 @@ void GuestPool::Impl::resume(Guest& guest) {
 }
 
 GuestPoolStats GuestPool::Impl::stats() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {.queued = queued_,
           .in_progress = in_progress_,
           .computing = computing_,
@@ -349,17 +354,19 @@ std::vector<GuestPool::Impl::WaitingPtr> GuestPool::Impl::take_all() {
 void GuestPool::Impl::shut_down() {
   std::vector<WaitingPtr> refused;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!std::exchange(accepting_, false)) return;
     refused = take_all();
   }
   for (const WaitingPtr& waiting : refused) waiting->job(shutting_down());
+  std::vector<Guest*> guests;
   {
-    std::unique_lock lock(mutex_);
-    quiet_.wait(lock, [this] { return in_progress_ == 0; });
+    MutexLock lock(mutex_);
+    while (in_progress_ != 0) quiet_.wait(lock);
+    for (Guest& guest : guests_) guests.push_back(&guest);
   }
-  for (Guest& guest : guests_) guest.go.release();  // without a job
-  for (Guest& guest : guests_) ::pthread_join(guest.thread, nullptr);
+  for (Guest* const guest : guests) guest->go.release();  // without a job
+  for (Guest* const guest : guests) ::pthread_join(guest->thread, nullptr);
 }
 
 // ---- GuestPool

@@ -10,9 +10,10 @@
 #include <chrono>
 #include <future>
 #include <latch>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::executor {
 namespace {
@@ -32,7 +33,7 @@ class Jobs {
   GuestPool::Job job(const std::string& name) {
     return [this, name](const Result<GuestPool::Slot*>& slot) {
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         begun_.push_back(slot.ok() ? name : name + ": " + slot.error().message);
       }
       if (slot.ok()) gate_.get_future().wait();
@@ -40,19 +41,19 @@ class Jobs {
   }
   GuestPool::Job quick(const std::string& name) {
     return [this, name](const Result<GuestPool::Slot*>& slot) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       begun_.push_back(slot.ok() ? name : name + ": " + slot.error().message);
     };
   }
   void let_go() { gate_.set_value(); }
   std::vector<std::string> begun() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return begun_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> begun_;
+  mutable Mutex mutex_;
+  std::vector<std::string> begun_ SW_GUARDED_BY(mutex_);
   std::promise<void> gate_;
 };
 

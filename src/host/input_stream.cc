@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <string>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/base/unique_fd.h"
 
 namespace sw {
@@ -30,10 +30,10 @@ struct InputStream::State {
   }
 
   const UniqueFd readable;
-  std::mutex mutex;  // guards what follows
-  std::string bytes;
-  std::size_t position = 0;
-  bool closed = false;
+  Mutex mutex;
+  std::string bytes SW_GUARDED_BY(mutex);
+  std::size_t position SW_GUARDED_BY(mutex) = 0;
+  bool closed SW_GUARDED_BY(mutex) = false;
 };
 
 InputStream::InputStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -46,7 +46,7 @@ Result<std::shared_ptr<InputStream>> InputStream::create() {
 }
 
 Result<void> InputStream::write(std::string_view text) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (state_->closed) return Error{ErrorCode::kInvalidArgument, "the input is closed", 0};
   const std::size_t unread = state_->bytes.size() - state_->position;
   if (text.size() > kBytesMax - unread) {
@@ -61,13 +61,13 @@ Result<void> InputStream::write(std::string_view text) {
 }
 
 void InputStream::close() {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->closed = true;
   state_->tell();
 }
 
 wasi::ErrnoOr<std::size_t> InputStream::read(std::span<std::byte> to) {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const std::size_t unread = state_->bytes.size() - state_->position;
   const std::size_t taken = std::min(to.size(), unread);
   if (taken == 0 && !state_->closed) return wasi::Errno::kAgain;
@@ -80,7 +80,7 @@ wasi::ErrnoOr<std::size_t> InputStream::read(std::span<std::byte> to) {
 int InputStream::poll_fd() const { return state_->readable.get(); }
 
 std::uint64_t InputStream::ready_bytes() const {
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->bytes.size() - state_->position;
 }
 

@@ -26,7 +26,7 @@ LazyEngine::LazyEngine(engine::Machine& machine, std::unique_ptr<engine::Languag
       language_(std::move(language)) {}
 
 Result<std::shared_ptr<engine::Engine>> LazyEngine::load() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!engine_) {
     // It is used up by loading, also when that fails.
     if (!language_) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/engine/machine.h"
@@ -40,9 +40,9 @@ class LazyEngine final : public engine::Engine {
   engine::Machine& machine_;
   const engine::Progress progress_;
   const engine::EngineInfo info_;
-  std::mutex mutex_;                            // guards what follows
-  std::unique_ptr<engine::Language> language_;  // until it is loaded
-  std::shared_ptr<engine::Engine> engine_;      // shared with runs
+  Mutex mutex_;
+  std::unique_ptr<engine::Language> language_ SW_GUARDED_BY(mutex_);  // until it is loaded
+  std::shared_ptr<engine::Engine> engine_ SW_GUARDED_BY(mutex_);      // shared with runs
 };
 
 }  // namespace sw::host

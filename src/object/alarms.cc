@@ -19,7 +19,7 @@ Alarms::Alarms(storage::Storage& storage, Clock& clock, Limits limits, Hooks hoo
 
 void Alarms::start() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = false;
     timer_ = clock_.make_timer([this] { look(); });
   }
@@ -29,7 +29,7 @@ void Alarms::start() {
 void Alarms::stop() {
   std::unique_ptr<Timer> timer;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
     timer = std::move(timer_);
   }
@@ -38,7 +38,7 @@ void Alarms::stop() {
 
 void Alarms::consider(Time time) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopped_) return;
     if (looking_) {
       look_again_ = true;  // it may have read the index before this alarm was in it
@@ -57,7 +57,7 @@ void Alarms::set_timer(std::optional<Time> time) {
 
 void Alarms::look() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopped_) return;
     if (std::exchange(looking_, true)) {
       look_again_ = true;
@@ -80,7 +80,7 @@ Result<std::vector<storage::DueAlarm>> Alarms::read_alarms(std::size_t count_max
 void Alarms::look_once() {
   std::size_t known = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     look_again_ = false;
     known = under_way_.size() + retries_.size();
   }
@@ -90,7 +90,7 @@ void Alarms::look_once() {
   std::vector<storage::DueAlarm> due;
   bool again = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::optional<Time> next;
     if (!alarms.ok()) next = now + kStorageRetry;
     for (const storage::DueAlarm& alarm :
@@ -125,7 +125,7 @@ void Alarms::look_once() {
 void Alarms::done(const storage::ObjectName& name, const Result<void>& outcome) {
   bool look_for_more = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     under_way_.erase(name);
     if (outcome.ok()) {
       retries_.erase(name);

@@ -9,11 +9,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <vector>
 
 #include "object/clock.h"
+#include "sandbox_workers/base/thread_safety.h"
 #include "storage/storage.h"
 
 namespace sw::object {
@@ -52,26 +52,26 @@ class Alarms {
     Time not_before;
   };
 
-  void look();
-  void look_once();
+  void look() SW_EXCLUDES(mutex_);
+  void look_once() SW_EXCLUDES(mutex_);
   /// This host's alarms, earliest first; at least `count_max` if there are as many.
   Result<std::vector<storage::DueAlarm>> read_alarms(std::size_t count_max);
-  void done(const storage::ObjectName& name, const Result<void>& outcome);
-  void set_timer(std::optional<Time> time);
+  void done(const storage::ObjectName& name, const Result<void>& outcome) SW_EXCLUDES(mutex_);
+  void set_timer(std::optional<Time> time) SW_REQUIRES(mutex_);
 
   storage::Storage& storage_;
   Clock& clock_;
   const Limits limits_;
   const Hooks hooks_;
 
-  std::mutex mutex_;  // guards all below
-  bool stopped_ = true;
-  bool looking_ = false;
-  bool look_again_ = false;
-  std::set<storage::ObjectName> under_way_;
-  std::map<storage::ObjectName, Retry> retries_;
-  std::optional<Time> timer_time_;
-  std::unique_ptr<Timer> timer_;
+  Mutex mutex_;
+  bool stopped_ SW_GUARDED_BY(mutex_) = true;
+  bool looking_ SW_GUARDED_BY(mutex_) = false;
+  bool look_again_ SW_GUARDED_BY(mutex_) = false;
+  std::set<storage::ObjectName> under_way_ SW_GUARDED_BY(mutex_);
+  std::map<storage::ObjectName, Retry> retries_ SW_GUARDED_BY(mutex_);
+  std::optional<Time> timer_time_ SW_GUARDED_BY(mutex_);
+  std::unique_ptr<Timer> timer_ SW_GUARDED_BY(mutex_);
 };
 
 }  // namespace sw::object

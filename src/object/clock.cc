@@ -3,7 +3,6 @@
 #include "object/clock.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <thread>
 
 namespace sw::object {
@@ -18,7 +17,7 @@ class SystemClock final : public Clock {
   SystemClock() : thread_([this] { run(); }) {}
   ~SystemClock() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ending_ = true;
     }
     changed_.notify_all();
@@ -40,14 +39,14 @@ class SystemClock final : public Clock {
     SystemTimer(SystemClock& clock, std::function<void()> fire)
         : clock_(clock), fire_(std::move(fire)) {}
     ~SystemTimer() override {
-      std::unique_lock lock(clock_.mutex_);
+      MutexLock lock(clock_.mutex_);
       clock_.remove(*this);
-      clock_.changed_.wait(lock, [this] { return clock_.firing_ != this; });
+      while (clock_.firing_ == this) clock_.changed_.wait(lock);
     }
     void set(std::optional<Time> time) override {
       bool earlier = false;
       {
-        const std::lock_guard lock(clock_.mutex_);
+        const MutexLock lock(clock_.mutex_);
         clock_.remove(*this);
         if (time) clock_.set_.emplace(*time, this);
         earlier = time && *time < clock_.wakes_;
@@ -62,14 +61,14 @@ class SystemClock final : public Clock {
     const std::function<void()> fire_;
   };
 
-  void remove(const SystemTimer& timer) {
+  void remove(const SystemTimer& timer) SW_REQUIRES(mutex_) {
     const auto found = std::find_if(set_.begin(), set_.end(),
                                     [&](const auto& each) { return each.second == &timer; });
     if (found != set_.end()) set_.erase(found);
   }
 
   void run() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (!ending_) {
       if (set_.empty()) {
         wakes_ = Time::max();
@@ -84,22 +83,23 @@ class SystemClock final : public Clock {
         changed_.wait_for(lock, wait);
         continue;
       }
-      firing_ = set_.begin()->second;
+      SystemTimer* const due = set_.begin()->second;
+      firing_ = due;
       set_.erase(set_.begin());
       lock.unlock();
-      firing_->fire();
+      due->fire();
       lock.lock();
       firing_ = nullptr;
       changed_.notify_all();
     }
   }
 
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::multimap<Time, SystemTimer*> set_;
-  Time wakes_ = Time::max();       // until then the thread waits
-  SystemTimer* firing_ = nullptr;  // whose function runs now
-  bool ending_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::multimap<Time, SystemTimer*> set_ SW_GUARDED_BY(mutex_);
+  Time wakes_ SW_GUARDED_BY(mutex_) = Time::max();       // until then the thread waits
+  SystemTimer* firing_ SW_GUARDED_BY(mutex_) = nullptr;  // whose function runs now
+  bool ending_ SW_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last: it uses all above
 };
 
@@ -116,7 +116,7 @@ class ManualClock::ManualTimer final : public Timer {
     set(std::nullopt);
   }
   void set(std::optional<Time> time) override {
-    const std::lock_guard lock(clock_.mutex_);
+    const MutexLock lock(clock_.mutex_);
     const auto found = std::find_if(clock_.set_.begin(), clock_.set_.end(),
                                     [this](const auto& each) { return each.second == this; });
     if (found != clock_.set_.end()) clock_.set_.erase(found);
@@ -130,7 +130,7 @@ class ManualClock::ManualTimer final : public Timer {
 };
 
 Time ManualClock::now() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return now_;
 }
 
@@ -140,14 +140,14 @@ std::unique_ptr<Timer> ManualClock::make_timer(std::function<void()> fire) {
 
 void ManualClock::advance(std::chrono::milliseconds by) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     now_ += by;
   }
   const std::lock_guard firing(firing_);
   for (;;) {
     ManualTimer* due = nullptr;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (set_.empty() || set_.begin()->first > now_) return;
       due = set_.begin()->second;
       set_.erase(set_.begin());
@@ -157,7 +157,7 @@ void ManualClock::advance(std::chrono::milliseconds by) {
 }
 
 std::optional<Time> ManualClock::next() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return set_.empty() ? std::nullopt : std::optional(set_.begin()->first);
 }
 

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "storage/storage.h"
 
 namespace sw::object {
@@ -53,10 +54,11 @@ class ManualClock final : public Clock {
  private:
   class ManualTimer;
 
-  std::mutex mutex_;  // guards all below
-  Time now_;
-  std::multimap<Time, ManualTimer*> set_;
-  std::recursive_mutex firing_;  // held while a function runs: a destructor waits for it
+  Mutex mutex_;
+  Time now_ SW_GUARDED_BY(mutex_);
+  std::multimap<Time, ManualTimer*> set_ SW_GUARDED_BY(mutex_);
+  // Held while a function runs: a destructor waits for it, unless it is called by that function.
+  std::recursive_mutex firing_;
 };
 
 }  // namespace sw::object

@@ -6,17 +6,17 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <condition_variable>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "object/alarms.h"
+#include "object/unlocked.h"
 #include "object/watched_storage.h"
 #include "object/worker_pool.h"
+#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::object {
 
@@ -48,7 +48,7 @@ class ObjectHost::Impl {
   void shut_down();
 
  private:
-  /// An object in memory. All but the object and its storage is guarded by the host's mutex.
+  /// An object in memory. The host's mutex guards all but the object and its storage.
   struct Entry {
     std::unique_ptr<WatchedStorage> storage;
     std::unique_ptr<Object> object;  // after the storage, which it uses to the end
@@ -61,25 +61,27 @@ class ObjectHost::Impl {
     storage::ObjectName name;
   };
   using EntryPtr = std::shared_ptr<Entry>;  // shared by the table and the leases
-  using Lock = std::unique_lock<std::mutex>;
 
   struct Lease {
     EntryPtr entry;
     std::shared_ptr<Object> object;
   };
 
-  Result<Lease> hold(const storage::ObjectName& name);
-  Result<Lease> open(Lock& lock, const storage::ObjectName& name, const ObjectClass& object_class);
-  Result<void> make(Entry& entry, const ObjectClass& object_class);
-  Lease lease(const EntryPtr& entry);
-  void released(EntryPtr entry);
-  void forget(const EntryPtr& entry);
-  void no_longer_idle(Entry& entry);
-  std::vector<EntryPtr> take_surplus(Time now);
-  void drop_idle(Time now);
-  void arm_idle_timer();
-  Result<void> ring(const storage::DueAlarm& alarm);
-  std::string leased() const;
+  Result<Lease> hold(const storage::ObjectName& name) SW_EXCLUDES(mutex_);
+  /// Gives the mutex up while the object is made.
+  Result<Lease> open(const storage::ObjectName& name, const ObjectClass& object_class)
+      SW_REQUIRES(mutex_);
+  Result<void> make(Entry& entry, const ObjectClass& object_class) SW_EXCLUDES(mutex_);
+  Lease lease(const EntryPtr& entry) SW_REQUIRES(mutex_);
+  void released(EntryPtr entry) SW_EXCLUDES(mutex_);
+  void forget(const EntryPtr& entry) SW_REQUIRES(mutex_);
+  void no_longer_idle(Entry& entry) SW_REQUIRES(mutex_);
+  std::vector<EntryPtr> take_surplus(Time now) SW_REQUIRES(mutex_);
+  void drop_idle(Time now) SW_EXCLUDES(mutex_);
+  void arm_idle_timer() SW_REQUIRES(mutex_);
+  Result<void> ring(const storage::DueAlarm& alarm) SW_EXCLUDES(mutex_);
+  std::string leased() const SW_REQUIRES(mutex_);
+  void wait_until_unused(MutexLock& lock) SW_REQUIRES(mutex_);
   void notice(std::string_view text) const {
     if (options_.on_notice) options_.on_notice(text);
   }
@@ -89,14 +91,15 @@ class ObjectHost::Impl {
   const HostOptions options_;
   std::map<std::string, ObjectClass, std::less<>> classes_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::map<storage::ObjectName, EntryPtr> entries_;
-  std::list<EntryPtr> idle_;  // used longest ago first
-  std::size_t in_use_ = 0;    // objects that are leased or being opened, forgotten ones too
-  std::uint64_t births_ = 0;
-  bool accepting_ = true;
-  std::unique_ptr<Timer> idle_timer_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<storage::ObjectName, EntryPtr> entries_ SW_GUARDED_BY(mutex_);
+  std::list<EntryPtr> idle_ SW_GUARDED_BY(mutex_);  // used longest ago first
+  // Objects that are leased or being opened, forgotten ones too.
+  std::size_t in_use_ SW_GUARDED_BY(mutex_) = 0;
+  std::uint64_t births_ SW_GUARDED_BY(mutex_) = 0;
+  bool accepting_ SW_GUARDED_BY(mutex_) = true;
+  std::unique_ptr<Timer> idle_timer_ SW_GUARDED_BY(mutex_);
 
   Alarms alarms_;
   std::unique_ptr<WorkerPool> alarm_pool_;
@@ -124,7 +127,7 @@ ObjectHost::Impl::Impl(storage::Storage& storage, Clock& clock, HostOptions opti
 
 Result<ObjectHost::Impl::Lease> ObjectHost::Impl::hold(const storage::ObjectName& name) {
   EntryPtr lost;  // may be the last to hold it: its end is not under the mutex
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto object_class = classes_.find(name.class_name);
   if (object_class == classes_.end()) {
     return Error{ErrorCode::kNotFound,
@@ -133,7 +136,7 @@ Result<ObjectHost::Impl::Lease> ObjectHost::Impl::hold(const storage::ObjectName
   for (;;) {
     if (!accepting_) return shutting_down();
     const auto found = entries_.find(name);
-    if (found == entries_.end()) return open(lock, name, object_class->second);
+    if (found == entries_.end()) return open(name, object_class->second);
     if (found->second->opening) {
       changed_.wait(lock);
     } else if (found->second->storage->lost()) {
@@ -146,21 +149,22 @@ Result<ObjectHost::Impl::Lease> ObjectHost::Impl::hold(const storage::ObjectName
 }
 
 /// Others who ask for the object meanwhile wait.
-Result<ObjectHost::Impl::Lease> ObjectHost::Impl::open(Lock& lock, const storage::ObjectName& name,
+Result<ObjectHost::Impl::Lease> ObjectHost::Impl::open(const storage::ObjectName& name,
                                                        const ObjectClass& object_class) {
   const auto entry = std::make_shared<Entry>();
   entry->name = name;
   entries_.emplace(name, entry);
   ++in_use_;
-  lock.unlock();
-  Result<void> made = make(*entry, object_class);
-  lock.lock();
+  Result<void> made = Error{};
+  {
+    const Unlocked unlocked(mutex_);
+    made = make(*entry, object_class);
+  }
   --in_use_;
   entry->opening = false;
   changed_.notify_all();
   if (!made.ok()) {
     entries_.erase(name);
-    lock.unlock();  // what was made of it goes at once
     return std::move(made).error();
   }
   entry->birth = ++births_;
@@ -168,14 +172,14 @@ Result<ObjectHost::Impl::Lease> ObjectHost::Impl::open(Lock& lock, const storage
 }
 
 Result<void> ObjectHost::Impl::make(Entry& entry, const ObjectClass& object_class) {
-  SW_TRY(auto storage, storage_.open(entry.name, object_class.schema));
-  entry.storage = std::make_unique<WatchedStorage>(std::move(storage),
-                                                   [this](Time time) { alarms_.consider(time); });
-  SW_TRY(entry.object, object_class.make(*entry.storage));
+  SW_TRY(auto opened, storage_.open(entry.name, object_class.schema));
+  auto storage = std::make_unique<WatchedStorage>(std::move(opened),
+                                                  [this](Time time) { alarms_.consider(time); });
+  SW_TRY(entry.object, object_class.make(*storage));
+  entry.storage = std::move(storage);
   return {};
 }
 
-/// Under the mutex.
 ObjectHost::Impl::Lease ObjectHost::Impl::lease(const EntryPtr& entry) {
   if (auto held = entry->lease.lock()) return {entry, std::move(held)};
   no_longer_idle(*entry);
@@ -191,7 +195,7 @@ ObjectHost::Impl::Lease ObjectHost::Impl::lease(const EntryPtr& entry) {
 void ObjectHost::Impl::released(EntryPtr entry) {
   std::vector<EntryPtr> dropped;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (--entry->leases != 0) return;
     entry->last_used = clock_.now();
     const auto found = entries_.find(entry->name);
@@ -208,11 +212,11 @@ void ObjectHost::Impl::released(EntryPtr entry) {
   // What goes is gone before a shutdown is told that nothing is in use any more.
   entry.reset();
   dropped.clear();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (--in_use_ == 0) changed_.notify_all();
 }
 
-/// Under the mutex: the next `get` makes another.
+/// The next `get` makes another.
 void ObjectHost::Impl::forget(const EntryPtr& entry) {
   no_longer_idle(*entry);
   entries_.erase(entry->name);
@@ -223,7 +227,7 @@ void ObjectHost::Impl::no_longer_idle(Entry& entry) {
   entry.idle.reset();
 }
 
-/// Under the mutex: the idle objects beyond the limit, and those last used `idle_max` before `now`.
+/// The idle objects beyond the limit, and those last used `idle_max` before `now`.
 std::vector<ObjectHost::Impl::EntryPtr> ObjectHost::Impl::take_surplus(Time now) {
   std::vector<EntryPtr> taken;
   while (!idle_.empty()) {
@@ -238,7 +242,7 @@ std::vector<ObjectHost::Impl::EntryPtr> ObjectHost::Impl::take_surplus(Time now)
 
 void ObjectHost::Impl::drop_idle(Time now) {
   std::vector<EntryPtr> dropped;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   dropped = take_surplus(now);
   arm_idle_timer();
 }
@@ -267,11 +271,10 @@ Result<void> ObjectHost::Impl::ring(const storage::DueAlarm& alarm) {
 }
 
 std::size_t ObjectHost::Impl::resident() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return entries_.size();
 }
 
-/// Under the mutex.
 std::string ObjectHost::Impl::leased() const {
   std::string names;
   for (const auto& [name, entry] : entries_) {
@@ -280,10 +283,21 @@ std::string ObjectHost::Impl::leased() const {
   return names;
 }
 
+void ObjectHost::Impl::wait_until_unused(MutexLock& lock) {
+  auto notice_at = std::chrono::steady_clock::now() + kNoticePause;
+  while (in_use_ != 0) {
+    if (changed_.wait_until(lock, notice_at) || in_use_ == 0) continue;
+    const std::string names = leased();
+    const Unlocked unlocked(mutex_);
+    notice(fmt::format("shutting down: waiting for {}", names));
+    notice_at = std::chrono::steady_clock::now() + kNoticePause;
+  }
+}
+
 void ObjectHost::Impl::shut_down() {
   std::unique_ptr<Timer> idle_timer;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!std::exchange(accepting_, false)) return;
     idle_timer = std::move(idle_timer_);
   }
@@ -293,13 +307,8 @@ void ObjectHost::Impl::shut_down() {
   alarm_pool_->join();
   std::vector<EntryPtr> left;
   {
-    Lock lock(mutex_);
-    while (!changed_.wait_for(lock, kNoticePause, [this] { return in_use_ == 0; })) {
-      const std::string names = leased();
-      lock.unlock();
-      notice(fmt::format("shutting down: waiting for {}", names));
-      lock.lock();
-    }
+    MutexLock lock(mutex_);
+    wait_until_unused(lock);
     left.assign(idle_.begin(), idle_.end());
     for (const EntryPtr& entry : left) forget(entry);
   }

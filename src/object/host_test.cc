@@ -8,13 +8,13 @@
 #include <atomic>
 #include <future>
 #include <map>
-#include <mutex>
 #include <random>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "storage/memory/memory_storage.h"
 #include "storage/sqlite/sqlite_storage.h"
 
@@ -35,13 +35,13 @@ class Log {
  public:
   void add(const std::string& line) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       lines_.push_back(line);
     }
     changed_.notify_all();
   }
   std::vector<std::string> lines() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return lines_;
   }
   std::size_t count(const std::string& line) const {
@@ -49,14 +49,14 @@ class Log {
     return static_cast<std::size_t>(std::count(all.begin(), all.end(), line));
   }
   void wait_for(std::size_t count) const {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return lines_.size() >= count; });
+    MutexLock lock(mutex_);
+    while (lines_.size() < count) changed_.wait(lock);
   }
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  std::vector<std::string> lines_;
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  std::vector<std::string> lines_ SW_GUARDED_BY(mutex_);
 };
 
 /// A door that blocks whoever comes to it until the test opens it.
@@ -84,10 +84,13 @@ class Counter final : public Object {
  public:
   static Result<std::unique_ptr<Object>> open(storage::ObjectStorage& storage, Log& log) {
     auto counter = std::make_unique<Counter>(storage, log);
+    std::int64_t count = 0;
     SW_CHECK_OK(storage.read([&](Reader& reader) -> Result<void> {
-      SW_TRY(counter->count_, number(reader));
+      SW_TRY(count, number(reader));
       return {};
     }));
+    const MutexLock lock(counter->mutex_);
+    counter->count_ = count;
     return std::unique_ptr<Object>(std::move(counter));
   }
 
@@ -97,7 +100,7 @@ class Counter final : public Object {
   ~Counter() override { log_.add("drop " + storage_.name().id); }
 
   Result<std::int64_t> add(std::int64_t by) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::int64_t wanted = count_ + by;
     SW_CHECK_OK(storage_.transact([&](Transaction& t) { return store(t, wanted); }));
     count_ = wanted;
@@ -105,7 +108,7 @@ class Counter final : public Object {
   }
 
   std::int64_t get() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return count_;
   }
 
@@ -117,7 +120,7 @@ class Counter final : public Object {
   }
 
   Result<void> end() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     count_ = 0;
     return storage_.destroy();
   }
@@ -145,8 +148,8 @@ class Counter final : public Object {
  private:
   storage::ObjectStorage& storage_;
   Log& log_;
-  mutable std::mutex mutex_;
-  std::int64_t count_ = 0;
+  mutable Mutex mutex_;
+  std::int64_t count_ SW_GUARDED_BY(mutex_) = 0;
 };
 
 class HostTest : public testing::Test {

@@ -49,7 +49,7 @@ class WatchedTransaction final : public storage::Transaction {
 }  // namespace
 
 Result<void> WatchedStorage::read(const std::function<Result<void>(storage::Reader&)>& body) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto outcome = inner_->read(body);
   if (!outcome.ok() && outcome.error().code == ErrorCode::kConflict) lost_ = true;
   return outcome;
@@ -59,7 +59,7 @@ Result<void> WatchedStorage::transact(
     const std::function<Result<void>(storage::Transaction&)>& body) {
   bool body_failed = false;
   std::optional<storage::Time> alarm;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   auto outcome = inner_->transact([&](storage::Transaction& transaction) {
     WatchedTransaction watched(transaction);
     auto done = body(watched);
@@ -75,7 +75,7 @@ Result<void> WatchedStorage::transact(
 }
 
 Result<void> WatchedStorage::destroy() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto outcome = inner_->destroy();
   if (!outcome.ok()) lost_ = true;
   return outcome;

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 
+#include "sandbox_workers/base/thread_safety.h"
 #include "storage/storage.h"
 
 namespace sw::object {
@@ -18,10 +18,13 @@ class WatchedStorage final : public storage::ObjectStorage {
   /// `on_alarm_set` is called after a commit that set the alarm.
   WatchedStorage(std::unique_ptr<storage::ObjectStorage> inner,
                  std::function<void(storage::Time)> on_alarm_set)
-      : inner_(std::move(inner)), on_alarm_set_(std::move(on_alarm_set)) {}
+      : name_(inner->name()),
+        generation_(inner->generation()),
+        on_alarm_set_(std::move(on_alarm_set)),
+        inner_(std::move(inner)) {}
 
-  const storage::ObjectName& name() const override { return inner_->name(); }
-  std::uint64_t generation() const override { return inner_->generation(); }
+  const storage::ObjectName& name() const override { return name_; }
+  std::uint64_t generation() const override { return generation_; }
   Result<void> read(const std::function<Result<void>(storage::Reader&)>& body) override;
   Result<void> transact(const std::function<Result<void>(storage::Transaction&)>& body) override;
   Result<void> destroy() override;
@@ -31,9 +34,11 @@ class WatchedStorage final : public storage::ObjectStorage {
   bool lost() const { return lost_; }
 
  private:
-  std::mutex mutex_;  // held while the storage works
-  const std::unique_ptr<storage::ObjectStorage> inner_;
+  const storage::ObjectName name_;
+  const std::uint64_t generation_;
   const std::function<void(storage::Time)> on_alarm_set_;
+  Mutex mutex_;
+  const std::unique_ptr<storage::ObjectStorage> inner_ SW_PT_GUARDED_BY(mutex_);
   std::atomic<bool> lost_ = false;
 };
 

@@ -8,12 +8,12 @@
 
 #include <atomic>
 #include <future>
-#include <mutex>
 #include <thread>
 
 #include "sandbox/fake_worker.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
+#include "sandbox_workers/base/thread_safety.h"
 #include "storage/memory/memory_storage.h"
 
 namespace sw::sandbox {
@@ -60,7 +60,7 @@ struct SandboxRunsTest : ::testing::Test {
   const storage::ObjectName name = object_name("demo").value();
   std::unique_ptr<storage::ObjectStorage> object = storage->open(name, Sandbox::schema()).value();
   std::optional<Sandbox> sandbox_;
-  std::mutex opening_;  // guards its making
+  Mutex opening_;  // held while it is made
 
   SandboxRunsTest() {
     const auto hold = [this](const sw::Run& run) {
@@ -81,7 +81,7 @@ struct SandboxRunsTest : ::testing::Test {
   }
 
   Sandbox& sandbox() {
-    const std::lock_guard lock(opening_);
+    const MutexLock lock(opening_);
     if (!sandbox_) sandbox_.emplace(*object, parts);
     return *sandbox_;
   }

@@ -6,14 +6,13 @@
 // does not end a run: a hung check would be no answer.
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "sandbox_workers/base/result.h"
+#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/testing/conformance.h"
 
 namespace sw::testing {
@@ -48,19 +47,20 @@ class Progress {
     std::optional<Error> violation = {};
   };
 
-  void deliver(std::unique_lock<std::mutex>& lock,
-               const std::function<void(const CheckReport&)>& on_check);
-  Error give_up();
+  /// Gives the mutex up while `on_check` runs.
+  void deliver(const std::function<void(const CheckReport&)>& on_check) SW_REQUIRES(mutex_);
+  Error give_up() SW_REQUIRES(mutex_);
 
   const std::chrono::nanoseconds patience_;
-  mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::vector<Report> reports_;                       // not delivered yet
-  std::string_view check_;                            // in progress
-  std::optional<std::chrono::nanoseconds> wall_max_;  // of the run in progress
-  Clock::time_point overdue_at_;
-  std::optional<Result<void>> result_;
-  bool given_up_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::vector<Report> reports_ SW_GUARDED_BY(mutex_);  // not delivered yet
+  std::string_view check_ SW_GUARDED_BY(mutex_);       // in progress
+  // Of the run in progress.
+  std::optional<std::chrono::nanoseconds> wall_max_ SW_GUARDED_BY(mutex_);
+  Clock::time_point overdue_at_ SW_GUARDED_BY(mutex_);
+  std::optional<Result<void>> result_ SW_GUARDED_BY(mutex_);
+  bool given_up_ SW_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace sw::testing
