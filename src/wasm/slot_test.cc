@@ -2,12 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wasm/slot.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <vector>
 
 #include "sandbox_workers/base/unique_fd.h"
+#include "wasm/test_guest.h"
 
 namespace sw::wasm {
 namespace {
@@ -63,6 +70,34 @@ TEST_F(SlotTest, NothingIsOpenedThatIsNotOfABlockedMemory) {
   EXPECT_FALSE(slot_->open_access_at(slot_->base() - 1));
   EXPECT_FALSE(slot_->open_access_at(slot_->base() + slot_->size()));
   EXPECT_FALSE(slot_->open_access_at(this));
+}
+
+// What else is present is clean, and would make every scan for dirty pages longer.
+TEST(Slots, ReadingBringsInTheTouchedPagesOnly) {
+  const UniqueFd probe(
+      static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
+  uffdio_api api = {};
+  api.api = UFFD_API;
+  api.features = 1 << 15;
+  if (!probe || ::ioctl(probe.get(), UFFDIO_API, &api) != 0) {
+    GTEST_SKIP() << "no asynchronous write protection here: the kernel maps pages in groups";
+  }
+  on_guest_thread([] {
+    auto guest = make_guest(kCounter, {.with_image = true});
+    const auto get = find<std::int32_t(std::int32_t)>(*guest, "get");
+    EXPECT_EQ(guest->instance->call(get, 16).value(), 42);
+    EXPECT_EQ(guest->instance->call(get, 70000).value(), 0);
+    const auto bytes = guest->instance->memory().bytes();
+    std::vector<std::uint64_t> entries(bytes.size() / kPageBytes);
+    const UniqueFd pagemap(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    const auto first = reinterpret_cast<std::uintptr_t>(bytes.data()) / kPageBytes;
+    const std::size_t length = entries.size() * sizeof entries[0];
+    ASSERT_EQ(::pread(pagemap.get(), entries.data(), length,
+                      static_cast<off_t>(first * sizeof entries[0])),
+              static_cast<ssize_t>(length));
+    EXPECT_EQ(std::ranges::count_if(entries, [](std::uint64_t entry) { return entry >> 63 != 0; }),
+              2);
+  });
 }
 
 }  // namespace
