@@ -96,10 +96,9 @@ Result<void> make_private_directory(const fs::path& path) {
   if ((info.st_mode & 022) != 0 || info.st_uid != ::geteuid()) {
     return Error{
         ErrorCode::kPermission,
-        fmt::format(
-            "{} must belong to you and be writable by you alone (chmod 700): what it holds is "
-            "executed",
-            path.native()),
+        fmt::format("{} must be owned and writable by you only (chmod 700), because its content is "
+                    "executed",
+                    path.native()),
         0};
   }
   return {};

@@ -37,7 +37,7 @@ int write_all(int fd, BytesView bytes) {
 }
 
 Error cannot_print(int errno_value) {
-  Error error = errno_error(errno_value, "cannot write to the standard output");
+  Error error = errno_error(errno_value, "cannot write to standard output");
   error.code = ErrorCode::kUnavailable;  // nothing is wrong with what was asked for
   return error;
 }
@@ -47,7 +47,7 @@ Result<void> flush_stdout() {
   const bool lost = std::ferror(stdout) != 0;
   if (std::fflush(stdout) != 0) return cannot_print(errno);
   if (!lost) return {};
-  return Error{ErrorCode::kUnavailable, "cannot write to the standard output", 0};
+  return Error{ErrorCode::kUnavailable, "cannot write to standard output", 0};
 }
 
 void tell(std::string_view text) { (void)write_all(STDERR_FILENO, as_bytes(text)); }

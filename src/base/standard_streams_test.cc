@@ -48,7 +48,7 @@ TEST(WriteAll, GivesTheErrno) {
 TEST(CannotPrint, IsTheHostsFaultAndSaysWhy) {
   EXPECT_EQ(cannot_print(EACCES).code, ErrorCode::kUnavailable);
   EXPECT_EQ(cannot_print(ENOSPC).message,
-            "cannot write to the standard output: No space left on device");
+            "cannot write to standard output: No space left on device");
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST(InterruptScope, EndsTheProcessWhenNothingStops) {
     }
   };
   EXPECT_EXIT(never_stop(), ::testing::ExitedWithCode(kStatusCancelled),
-              "could not be stopped in 1 s");
+              "could not stop the run within 1 s");
 }
 
 }  // namespace

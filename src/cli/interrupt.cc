@@ -30,8 +30,7 @@ sigset_t taken_signals() {
 }
 
 [[noreturn]] void end_process(std::chrono::seconds patience) {
-  complain(
-      fmt::format("what runs could not be stopped in {} s; the process ends", patience.count()));
+  complain(fmt::format("could not stop the run within {} s; exiting", patience.count()));
   std::fflush(nullptr);
   ::_exit(kStatusCancelled);
 }

@@ -76,7 +76,7 @@ class TerminalReader final : public LineReader {
     // While a line is edited Ctrl-C is a key like others, so that nothing has to happen in a signal
     // handler.
     ::el_set(edit_.get(), EL_SETTY, "-d", "-isig", nullptr);
-    ::el_set(edit_.get(), EL_ADDFN, "sw-interrupt", "Give the line up", &TerminalReader::interrupt);
+    ::el_set(edit_.get(), EL_ADDFN, "sw-interrupt", "Discard the line", &TerminalReader::interrupt);
     ::el_set(edit_.get(), EL_BIND, "^C", "sw-interrupt", nullptr);
     // A Ctrl-D that comes before the terminal has left its line mode arrives as ^@, which quotes
     // the next key unless it is bound.

@@ -49,12 +49,12 @@ std::string describe_wrong_use(const CLI::App* app, const CLI::Error& problem) {
   // CLI11 says only that a subcommand is required, also if the one that is there is unknown.
   if (app->get_require_subcommand_min() > 0) {
     what = rest.empty()
-               ? "a command is missing"
-               : fmt::format("there is no {} '{}'",
+               ? "missing command"
+               : fmt::format("unknown {} '{}'",
                              rest.front().starts_with('-') ? "option" : "command", rest.front());
   } else if (app->get_name() == "run" &&
              dynamic_cast<const CLI::ExtrasError*>(&problem) != nullptr) {
-    what += "; put -- before arguments of the program";
+    what += "; put -- before the program's arguments";
   }
   return fmt::format("sandbox-workers: {} (see {} --help)\n", what, command);
 }
@@ -78,7 +78,7 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
     options.file.clear();
   } else if (options.file.empty()) {
     return Error{sw::ErrorCode::kInvalidArgument,
-                 "nothing to run: give -c CODE, a file, or - for stdin", 0};
+                 "nothing to run: pass -c CODE, a file, or - for stdin", 0};
   }
   SW_TRY(options.wall_max, sw::cli::parse_duration(arguments.timeout));
   if (!arguments.cpu.empty()) {
@@ -90,7 +90,8 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
   const auto on_error = sw::protocol::parse_on_error(arguments.on_error);
   if (!on_error) {
     return Error{sw::ErrorCode::kInvalidArgument,
-                 fmt::format("--on-error is keep or rollback, not '{}'", arguments.on_error), 0};
+                 fmt::format("invalid --on-error '{}' (use keep or rollback)", arguments.on_error),
+                 0};
   }
   options.on_error = *on_error;
   return sw::cli::run_command(options);
@@ -99,32 +100,33 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
 void add_run_options(CLI::App& command, RunArguments& arguments) {
   sw::cli::RunOptions& options = arguments.options;
   command.add_option("-l,--language", options.language,
-                     "Language; otherwise by the file's ending or #! line");
-  command.add_option("-c,--code", arguments.code, "The code itself");
-  command.add_option("file", options.file, "A file, - for stdin, or a folder with a main program");
-  command.add_option("arguments", options.arguments, "Arguments of the program");
+                     "Language (default: from the file's extension or #! line)");
+  command.add_option("-c,--code", arguments.code, "Code to run");
+  command.add_option("file", options.file,
+                     "File to run, - for stdin, or a folder with a main program");
+  command.add_option("arguments", options.arguments, "Arguments for the program");
   command
-      .add_option("--env", options.env, "NAME=value in the program's environment; may be repeated")
+      .add_option("--env", options.env,
+                  "NAME=VALUE to set in the program's environment; may be repeated")
       ->allow_extra_args(false);
   command.add_option("--stdin", options.stdin_file,
-                     "File that is the program's input; - for this process's");
+                     "File to use as the program's stdin; - for this process's own");
   command.add_option("--workspace", options.workspace,
-                     "Folder that is /workspace; what the program changes is written back");
+                     "Folder to load as /workspace; changes are written back");
   command
       .add_option("--on-error", arguments.on_error,
-                  "After an error, keep what the run did, or rollback: drop it all")
+                  "What to do with the run's changes after an error: keep, rollback")
       ->capture_default_str();
   command.add_option("--timeout", arguments.timeout, "Time limit: 10s, 500ms, 2m, none")
       ->capture_default_str();
-  command.add_option("--cpu", arguments.cpu,
-                     "Limit of CPU time, which sleeping does not use: 2s, 100ms");
+  command.add_option("--cpu", arguments.cpu, "CPU time limit, not counting sleep: 2s, 100ms");
   command.add_option("--memory", arguments.memory, "Memory limit: 512M, 1G");
-  command.add_flag("--json", options.json, "Print the result as JSON, output included");
+  command.add_flag("--json", options.json, "Print the result, including output, as JSON");
   command.add_option("--sandbox", options.sandbox,
-                     "Go on in this sandbox, whose files and state are kept");
+                     "Run in this named sandbox, whose files and state persist");
   command.add_option("--context", options.context,
-                     "Context of the sandbox; otherwise the one named after the language");
-  command.add_option("--data", options.data_folder, "The data folder with --sandbox")
+                     "Context of the sandbox (default: the one named after the language)");
+  command.add_option("--data", options.data_folder, "Data folder for --sandbox")
       ->capture_default_str();
   // An unset variable of the shell must not silently mean "keep nothing".
   for (const char* name : {"--sandbox", "--context", "--workspace"})
@@ -147,14 +149,14 @@ void add_repl_options(CLI::App& command, ReplArguments& arguments) {
   options.data_folder = sw::cli::default_data_folder();
   command.add_option("-l,--language", options.language, "Language")->required();
   command.add_option("--sandbox", options.sandbox,
-                     "Keep files and state in this sandbox; otherwise they end with it");
+                     "Store files and state in this sandbox (default: discard them on exit)");
   command.add_option("--context", options.context,
-                     "Where to begin; otherwise in the one named after the language");
-  command.add_option("--data", options.data_folder, "The data folder with --sandbox")
+                     "Context to start in (default: the one named after the language)");
+  command.add_option("--data", options.data_folder, "Data folder for --sandbox")
       ->capture_default_str();
   // An unset variable of the shell must not silently mean "keep nothing".
   for (const char* name : {"--sandbox", "--context"}) command.get_option(name)->check(not_empty);
-  command.add_option("--timeout", arguments.timeout, "Time limit of a cell: 10s, 500ms, 2m, none")
+  command.add_option("--timeout", arguments.timeout, "Time limit per cell: 10s, 500ms, 2m, none")
       ->capture_default_str();
 }
 
@@ -173,49 +175,49 @@ void add_context_commands(CLI::App& app, ContextArguments& arguments) {
   sw::cli::ContextOptions& options = arguments.options;
   options.data_folder = sw::cli::default_data_folder();
   const auto common = [&](CLI::App* command) {
-    command->add_option("--data", options.data_folder, "The data folder")->capture_default_str();
-    command->add_option("sandbox", options.sandbox, "The sandbox")->required();
+    command->add_option("--data", options.data_folder, "Data folder")->capture_default_str();
+    command->add_option("sandbox", options.sandbox, "Sandbox")->required();
   };
-  arguments.sandboxes = app.add_subcommand("sandboxes", "List the sandboxes of the data folder");
-  arguments.sandboxes->add_option("--data", options.data_folder, "The data folder")
+  arguments.sandboxes = app.add_subcommand("sandboxes", "List the sandboxes in the data folder");
+  arguments.sandboxes->add_option("--data", options.data_folder, "Data folder")
       ->capture_default_str();
-  arguments.sandboxes->add_flag("--json", arguments.json, "As JSON");
+  arguments.sandboxes->add_flag("--json", arguments.json, "Print as JSON");
   arguments.remove =
       app.add_subcommand("delete", "Delete a sandbox with all its files and contexts");
   common(arguments.remove);
   arguments.list = app.add_subcommand("contexts", "List the contexts of a sandbox");
   common(arguments.list);
-  arguments.list->add_flag("--json", arguments.json, "As JSON");
+  arguments.list->add_flag("--json", arguments.json, "Print as JSON");
   arguments.snapshots =
-      app.add_subcommand("snapshots", "Show what is stored of the contexts' memory");
+      app.add_subcommand("snapshots", "Show the stored memory of a sandbox's contexts");
   common(arguments.snapshots);
-  arguments.snapshots->add_flag("--json", arguments.json, "As JSON");
+  arguments.snapshots->add_flag("--json", arguments.json, "Print as JSON");
   CLI::App* group =
-      app.add_subcommand("context", "Fork, undo, mark or delete a context of a sandbox");
+      app.add_subcommand("context", "Manage a context: fork, undo, checkpoint, restore, delete");
   group->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, sw::cli::ContextAction action,
                        const char* argument) {
     CLI::App* command = group->add_subcommand(name, what);
     common(command);
-    command->add_option("context", options.context, "The context")->required();
+    command->add_option("context", options.context, "Context")->required();
     if (argument != nullptr) command->add_option(argument, options.argument, argument)->required();
     arguments.actions.emplace_back(command, action);
     return command;
   };
-  add("fork", "Make a second context that goes on from where one is", sw::cli::ContextAction::kFork,
+  add("fork", "Create a context from another context's state", sw::cli::ContextAction::kFork,
       "new");
-  add("undo", "Take back what the last runs did to memory", sw::cli::ContextAction::kUndo, nullptr)
-      ->add_option("--runs", options.runs, "How many")
+  add("undo", "Undo the last runs' changes to memory", sw::cli::ContextAction::kUndo, nullptr)
+      ->add_option("--runs", options.runs, "Number of runs to undo")
       ->capture_default_str();
-  add("checkpoint", "Keep the state under a label", sw::cli::ContextAction::kCheckpoint, "label");
-  add("restore", "Go back to a checkpoint", sw::cli::ContextAction::kRestore, "label");
+  add("checkpoint", "Save the state under a label", sw::cli::ContextAction::kCheckpoint, "label");
+  add("restore", "Restore a checkpoint", sw::cli::ContextAction::kRestore, "label");
   add("remove-checkpoint", "Delete a checkpoint", sw::cli::ContextAction::kRemoveCheckpoint,
       "label");
   add("delete", "Delete a context", sw::cli::ContextAction::kDelete, nullptr);
 }
 
 int run_program(int argc, char** argv) {
-  CLI::App app("Runs code nobody has reviewed, in WebAssembly sandboxes", "sandbox-workers");
+  CLI::App app("Run untrusted code in WebAssembly sandboxes", "sandbox-workers");
   app.require_subcommand(1);
   app.set_version_flag("--version", SW_VERSION);
   app.failure_message(describe_wrong_use);
@@ -226,30 +228,29 @@ int run_program(int argc, char** argv) {
   add_run_options(*run_app, run_arguments);
 
   ReplArguments repl_arguments;
-  CLI::App* repl_app =
-      app.add_subcommand("repl", "Type code cell by cell; what it defines is kept");
+  CLI::App* repl_app = app.add_subcommand("repl", "Run code interactively, cell by cell");
   add_repl_options(*repl_app, repl_arguments);
 
   bool engines_json = false;
   CLI::App* engines_app = app.add_subcommand("engines", "List the languages");
-  engines_app->add_flag("--json", engines_json, "As JSON");
+  engines_app->add_flag("--json", engines_json, "Print as JSON");
 
   std::vector<std::string> bake_languages;
   CLI::App* bake_app =
       app.add_subcommand("bake", "Fetch, compile and boot languages ahead of their first use");
-  bake_app->add_option("language", bake_languages, "Languages; all if none is named");
+  bake_app->add_option("language", bake_languages, "Languages (default: all)");
 
   std::vector<std::string> conformance_languages;
   CLI::App* conformance_app =
-      app.add_subcommand("conformance", "Check that languages keep the engine contract");
-  conformance_app->add_option("language", conformance_languages, "Languages; all if none is named");
+      app.add_subcommand("conformance", "Check that languages meet the engine contract");
+  conformance_app->add_option("language", conformance_languages, "Languages (default: all)");
 
   std::string backup_from = sw::cli::default_data_folder();
   std::string backup_to;
   CLI::App* backup_app =
-      app.add_subcommand("backup", "Copy the data folder, also while it is in use");
-  backup_app->add_option("--data", backup_from, "The data folder")->capture_default_str();
-  backup_app->add_option("folder", backup_to, "A new folder for the copy")->required();
+      app.add_subcommand("backup", "Copy the data folder, even while it is in use");
+  backup_app->add_option("--data", backup_from, "Data folder")->capture_default_str();
+  backup_app->add_option("folder", backup_to, "New folder for the copy")->required();
 
   ContextArguments context_arguments;
   add_context_commands(app, context_arguments);

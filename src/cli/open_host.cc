@@ -59,8 +59,8 @@ Result<Sandbox> open_sandbox(const std::filesystem::path& data_folder, const std
     SW_TRY(const bool exists, host->has_sandbox(id));
     if (exists) return host->sandbox(id);
   }
-  return Error{ErrorCode::kNotFound,
-               fmt::format("there is no sandbox '{}' in {}", id, data_folder.native()), 0};
+  return Error{ErrorCode::kNotFound, fmt::format("no sandbox '{}' in {}", id, data_folder.native()),
+               0};
 }
 
 }  // namespace sw::cli

@@ -18,16 +18,16 @@ namespace sw::cli {
 namespace {
 
 constexpr const char* kHelp =
-    ":files                 the files in /workspace\n"
-    ":contexts              the contexts of the sandbox\n"
-    ":context NAME          go on in another context; a new one begins empty\n"
-    ":fork NAME             make a copy of this context and go on in it\n"
-    ":checkpoint NAME       keep the state of now under a name\n"
-    ":checkpoints           the names\n"
-    ":restore NAME          go back to one\n"
-    ":undo [N]              take back what the last N cells (1) did to memory\n"
-    ":quit                  leave (or Ctrl-D)\n"
-    "Ctrl-C gives up the line, or interrupts the cell that runs; variables are kept.\n";
+    ":files                 list the files in /workspace\n"
+    ":contexts              list the contexts of the sandbox\n"
+    ":context NAME          switch to another context, creating it if necessary\n"
+    ":fork NAME             fork this context and switch to the fork\n"
+    ":checkpoint NAME       save the current state under a name\n"
+    ":checkpoints           list saved states\n"
+    ":restore NAME          return to a saved state\n"
+    ":undo [N]              undo the memory changes of the last N cells (default 1)\n"
+    ":quit                  quit (or Ctrl-D)\n"
+    "Ctrl-C discards the line, or interrupts the running cell and keeps its variables.\n";
 
 class Repl {
  public:
@@ -35,7 +35,7 @@ class Repl {
       : lines_(lines), target_(target), context_(std::move(context)) {}
 
   int run() {
-    if (lines_.is_terminal()) fmt::print("{}. :help lists the commands.\n", target_.language());
+    if (lines_.is_terminal()) fmt::print("{} (:help lists the commands)\n", target_.language());
     while (!status_) {
       const std::optional<std::string> cell = read_cell();
       if (!cell) break;
@@ -117,7 +117,7 @@ class Repl {
     } else if (command == "undo") {
       undo(argument);
     } else {
-      cli::complain(fmt::format("there is no command :{}; :help lists the commands", command));
+      cli::complain(fmt::format("unknown command :{}; see :help", command));
     }
   }
 
@@ -127,7 +127,7 @@ class Repl {
       const auto [end, problem] =
           std::from_chars(argument.data(), argument.data() + argument.size(), runs);
       if (problem != std::errc() || end != argument.data() + argument.size() || runs == 0) {
-        cli::complain(fmt::format(":undo takes a number of cells, not '{}'", argument));
+        cli::complain(fmt::format("invalid number of cells '{}'", argument));
         return;
       }
     }

@@ -45,7 +45,7 @@ class SandboxTarget final : public ReplTarget {
     const auto known = sandbox_.context(context).info();
     if (known.ok() && known->language != language_.id) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("the context '{}' is in {}, not in {}", context, known->language,
+                   fmt::format("context '{}' is a {} context, not {}", context, known->language,
                                language_.id),
                    0};
     }

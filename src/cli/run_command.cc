@@ -62,7 +62,8 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_env(
   for (const std::string& item : items) {
     const std::size_t equals = item.find('=');
     if (equals == std::string::npos) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("--env {}: write NAME=value", item), 0};
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("invalid --env '{}' (use NAME=VALUE)", item), 0};
     }
     env.emplace_back(item.substr(0, equals), item.substr(equals + 1));
   }
@@ -151,7 +152,7 @@ Result<void> check_sandbox_options(const RunOptions& options, const std::string&
   if (options.sandbox.empty()) return {};
   if (!workspace_folder.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "a sandbox has a /workspace of its own: --sandbox cannot be combined with "
+                 "a sandbox has its own /workspace: --sandbox cannot be combined with "
                  "--workspace or FOLDER",
                  0};
   }

@@ -172,9 +172,9 @@ Result<int> context_command(ContextAction action, const ContextOptions& options)
   const Context context = sandbox.context(options.context);
   const auto found = context.info();
   if (!found.ok() && found.error().code == ErrorCode::kContextNotFound) {
-    return Error{
-        ErrorCode::kNotFound,
-        fmt::format("the sandbox '{}' has no context '{}'", options.sandbox, options.context), 0};
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("sandbox '{}' has no context '{}'", options.sandbox, options.context),
+                 0};
   }
   if (!found.ok()) return found.error();
   SW_CHECK_OK(act(action, options, context));

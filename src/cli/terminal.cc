@@ -61,7 +61,7 @@ void show(const Outcome& outcome, RunEvents& sink) {
     write_text(sink, wasi::Stream::kStdout, outcome.value->text + '\n');
   }
   if (outcome.usage.output_truncated) {
-    write_text(sink, wasi::Stream::kStderr, "sandbox-workers: output past the limit was dropped\n");
+    write_text(sink, wasi::Stream::kStderr, "sandbox-workers: output truncated at its limit\n");
   }
 }
 

@@ -53,7 +53,7 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   const auto ns = scale(text, kUnits, kLargest);
   if (!ns || *ns < 1) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is not a duration; write 10s, 500ms, 2m or none", text), 0};
+                 fmt::format("invalid duration '{}' (examples: 10s, 500ms, 2m, none)", text), 0};
   }
   return std::chrono::nanoseconds(static_cast<std::int64_t>(*ns));
 }
@@ -64,10 +64,8 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
   constexpr double kLargest = 4.0 * 1024 * 1024 * 1024;  // what a 32-bit memory can have
   const auto bytes = scale(text, kUnits, kLargest);
   if (!bytes || *bytes < 1) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("'{}' is not a size up to 4G; write 512M, 1G, 64K or a number of bytes", text),
-        0};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("invalid size '{}' (at most 4G; examples: 512M, 1G, 64K)", text), 0};
   }
   return static_cast<std::uint64_t>(*bytes);
 }

@@ -201,16 +201,17 @@ int fail(const Error& error) {
 int run_program(int argc, char** argv) {
   Arguments arguments;
   CLI::App app(
-      "Runs a WASI preview 1 command module. Folders are read into memory and written back at the "
+      "Run a WASI preview 1 command module. Folders are read into memory and written back at the "
       "end.");
   app.add_option("module", arguments.module, "MODULE.wasm, or .wat")->required();
-  app.add_option("--arg", arguments.args, "An argument for the module")->allow_extra_args(false);
+  app.add_option("--arg", arguments.args, "Argument for the module")->allow_extra_args(false);
   app.add_option("--env", arguments.env, "NAME=VALUE for the module's environment")
       ->allow_extra_args(false);
   app.add_option("--dir", arguments.dirs,
                  "HOST::GUEST: a folder the module sees as GUEST (default /)")
       ->allow_extra_args(false);
-  app.add_option("--stdin", arguments.stdin_file, "A file as standard input, instead of our own");
+  app.add_option("--stdin", arguments.stdin_file,
+                 "File to use as the module's stdin, instead of this process's own");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -50,7 +50,7 @@ Result<std::optional<WorkspaceFolder>> load_workspace(const std::string& folder)
   if (folder.empty()) return std::optional<WorkspaceFolder>();
   SW_TRY(WorkspaceFolder loaded, WorkspaceFolder::load(folder));
   for (const std::string& path : first(loaded.left_out(), kLinesMax)) {
-    complain(fmt::format("left out of the workspace: {}", path));
+    complain(fmt::format("skipped, not loaded into the workspace: {}", path));
   }
   return std::optional(std::move(loaded));
 }

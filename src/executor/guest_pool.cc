@@ -45,7 +45,7 @@ class NoAsynchronousSignals {
 };
 
 Error shutting_down() { return Error{ErrorCode::kUnavailable, "shutting down", 0}; }
-Error cancelled() { return Error{ErrorCode::kUnavailable, "cancelled before it began", 0}; }
+Error cancelled() { return Error{ErrorCode::kUnavailable, "cancelled before it started", 0}; }
 
 }  // namespace
 

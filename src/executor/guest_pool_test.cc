@@ -201,7 +201,7 @@ TEST(GuestPool, ACancelledJobLeavesTheQueueAtOnce) {
   std::stop_source stop;
   pool.submit({.cancel = stop.get_token()}, jobs.quick("second"));
   stop.request_stop();
-  EXPECT_THAT(jobs.begun(), ElementsAre("first", "second: cancelled before it began"));
+  EXPECT_THAT(jobs.begun(), ElementsAre("first", "second: cancelled before it started"));
   EXPECT_EQ(pool.stats().queued, 0U);
   jobs.let_go();
 }

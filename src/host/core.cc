@@ -76,8 +76,7 @@ Result<void> Core::open_storage() {
   }
   std::error_code failed;
   if (options_.must_exist && !std::filesystem::exists(folder, failed) && !failed) {
-    return Error{ErrorCode::kNotFound, fmt::format("there is no data folder {}", folder.native()),
-                 0};
+    return Error{ErrorCode::kNotFound, fmt::format("no data folder at {}", folder.native()), 0};
   }
   SW_TRY(storage_, storage::open_sqlite_storage(folder, {.on_notice = options_.on_notice}));
   return {};
@@ -231,7 +230,7 @@ Result<void> Core::ensure_context(sandbox::Sandbox& sandbox, const std::string& 
   if (known->language == hosted->info.id) return {};
   return Error{
       ErrorCode::kInvalidArgument,
-      fmt::format("the context '{}' is in {}, not in {}", id, known->language, hosted->info.id), 0};
+      fmt::format("context '{}' is a {} context, not {}", id, known->language, hosted->info.id), 0};
 }
 
 }  // namespace sw::host

@@ -130,8 +130,7 @@ Result<ObjectHost::Impl::Lease> ObjectHost::Impl::hold(const storage::ObjectName
   MutexLock lock(mutex_);
   const auto object_class = classes_.find(name.class_name);
   if (object_class == classes_.end()) {
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("there is no class of objects {}", name.class_name), 0};
+    return Error{ErrorCode::kNotFound, fmt::format("unknown object class {}", name.class_name), 0};
   }
   for (;;) {
     if (!accepting_) return shutting_down();

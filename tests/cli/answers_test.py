@@ -93,11 +93,11 @@ class Printing(unittest.TestCase):
                 status, _, err = run(*arguments, env=env, stdout=full, stdin=stdin)
             self.assertEqual(status, 3, err)
             self.assertIn("No space left on device", err)
-            self.assertIn("sandbox-workers: cannot write to the standard output", err)
+            self.assertIn("sandbox-workers: cannot write to standard output", err)
             closed = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', PROGRAM, *arguments], stderr=subprocess.PIPE, timeout=BOUND_S,
                                     check=False, env={**os.environ, **(env or {})})
             self.assertEqual(closed.returncode, 3, closed.stderr)
-            self.assertIn(b"sandbox-workers: cannot write to the standard output", closed.stderr)
+            self.assertIn(b"sandbox-workers: cannot write to standard output", closed.stderr)
             return err
 
     def test_values_and_results(self):

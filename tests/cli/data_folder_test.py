@@ -113,7 +113,7 @@ class Data(Folders):
     def test_a_folder_that_others_can_write_is_refused(self):
         self.data.mkdir()
         self.data.chmod(0o777)
-        self.assert_refused(self.cell("1"), str(self.data), "writable by you alone")
+        self.assert_refused(self.cell("1"), str(self.data), "writable by you only")
         self.assertEqual(list(self.data.iterdir()), [])
 
     @unittest.skipIf(os.geteuid() != 0, "only root can give a folder to somebody else")

@@ -188,11 +188,11 @@ class FromAPipe(unittest.TestCase):
 
     def test_commands_refuse_what_makes_no_sense_and_the_next_cell_runs(self):
         refused = {
-            ":": "there is no command :", ": files": "there is no command :", ":Files": "there is no command :Files",
+            ":": "unknown command :", ": files": "unknown command :", ":Files": "unknown command :Files",
             ":context": ":context needs a name", ":fork": ":fork needs a name", ":fork \t ": ":fork needs a name",
             ":checkpoint": ":checkpoint needs a name", ":restore": ":restore needs a name",
-            ":restore none": "no checkpoint 'none'", ":fork javascript": "javascript", ":undo -1": "not '-1'",
-            ":undo 0": "not '0'", ":undo 1e3": "not '1e3'", ":undo 99999999999999999999": "not '9999",
+            ":restore none": "no checkpoint 'none'", ":fork javascript": "javascript", ":undo -1": "cells '-1'",
+            ":undo 0": "cells '0'", ":undo 1e3": "cells '1e3'", ":undo 99999999999999999999": "cells '9999",
             ":undo 4000000000": "cannot be undone", ":checkpoint " + "n" * 2000: "1 to 256 bytes",
             ":context " + "n" * 2000: "", ":fork " + "n" * 2000: "",
         }

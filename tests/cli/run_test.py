@@ -261,7 +261,7 @@ class Languages(unittest.TestCase):
             with self.subTest(language), tempfile.TemporaryDirectory() as folder:
                 os.mkfifo(f"{folder}/q")
                 words = ("run", "-l", language, "--workspace", folder, "-c", code)
-                self.assertEqual(run(*words), (3, "42\n", "sandbox-workers: left out of the workspace: q\nsandbox-workers: "
+                self.assertEqual(run(*words), (3, "42\n", "sandbox-workers: skipped, not loaded into the workspace: q\nsandbox-workers: "
                                                f"nothing was written back to {folder}: {reason}\n"))
                 status, out, _ = run(*words, "--json")
                 result = json.loads(out)
@@ -385,9 +385,9 @@ class BadInput(unittest.TestCase):
             plain = pathlib.Path(folder, "plain")
             plain.write_text("1")
             self.refused("run", "-l", "cobol", "-c", "1", says="unknown language 'cobol'; the languages are javascript, ")
-            self.refused("frob", says="there is no command 'frob' (see sandbox-workers --help)")
-            self.refused("context", "frob", "s", says="there is no command 'frob' (see sandbox-workers context --help)")
-            self.refused("run", "--frob", "-c", "1", says="not expected: --frob; put -- before arguments of the program")
+            self.refused("frob", says="unknown command 'frob' (see sandbox-workers --help)")
+            self.refused("context", "frob", "s", says="unknown command 'frob' (see sandbox-workers context --help)")
+            self.refused("run", "--frob", "-c", "1", says="not expected: --frob; put -- before the program's arguments")
             self.refused("repl", says="--language is required (see sandbox-workers repl --help)")
             self.refused("run", "-c", "1", says="-l")
             self.refused("run", str(plain), says="cannot tell the language")
@@ -401,10 +401,10 @@ class BadInput(unittest.TestCase):
             self.refused("run", "-l", "python", "-", stdin=b"#" * (10 << 20), says="the limit is")
             self.refused("run", "-l", "python", "/dev/zero", says="the limit is")
             self.refused("run", "-l", "python", "-c", "1", "--stdin", "/dev/zero", says="the limit is")
-            self.refused("run", "-l", "python", "-c", "1", "--env", "K", says="NAME=value")
+            self.refused("run", "-l", "python", "-c", "1", "--env", "K", says="NAME=VALUE")
             self.refused("run", "-l", "python", "-c", "1", "--env", "=v", says="environment variable")
-            self.refused("run", "-l", "python", "-c", "1", "--timeout", "soon", says="not a duration")
-            self.refused("run", "-l", "python", "-c", "1", "--memory", "9G", says="not a size")
+            self.refused("run", "-l", "python", "-c", "1", "--timeout", "soon", says="invalid duration 'soon'")
+            self.refused("run", "-l", "python", "-c", "1", "--memory", "9G", says="invalid size '9G'")
             self.refused("run", "-l", "python", "-c", "1", "--workspace", folder + "/absent", says="absent")
             self.refused("run", "-l", "python", "-c", "1", "--stdin", folder + "/absent", says="absent")
 
@@ -471,7 +471,7 @@ class Sandboxes(unittest.TestCase):
         for command in (["contexts", "ghost"], ["snapshots", "ghost"], ["context", "undo", "ghost", "python"]):
             status, _, err = run(*command, env=self.env)
             self.assertEqual(status, 2)
-            self.assertIn("there is no sandbox 'ghost'", err)
+            self.assertIn("no sandbox 'ghost'", err)
         self.assertEqual(run("run", "--sandbox", "", "-l", "python", "-c", "1", env=self.env)[0], 2)
 
     def test_paths_as_long_as_the_limits_say_are_stored(self):
@@ -542,9 +542,9 @@ class Sandboxes(unittest.TestCase):
             (["run", "-l", "python", "--context", "c", "-c", "1"], "--context needs --sandbox"),
             (["run", "-l", "python", "--sandbox", "a b", "-c", "1"], "Invalid sandbox id"),
             (["run", "-l", "python", "--sandbox", "s", "--workspace", ".", "-c", "1"], "cannot be combined with --workspace"),
-            (["run", "-l", "python", "--on-error", "undo", "-c", "1"], "--on-error is keep or rollback"),
+            (["run", "-l", "python", "--on-error", "undo", "-c", "1"], "invalid --on-error 'undo'"),
             (["context", "undo", "s", "absent"], "no context 'absent'"),
-            (["contexts", "s", "--data", f"{self.env['SANDBOX_WORKERS_DATA']}/absent"], "there is no sandbox 's' in "),
+            (["contexts", "s", "--data", f"{self.env['SANDBOX_WORKERS_DATA']}/absent"], "no sandbox 's' in "),
         ]:
             status, out, err = run(*arguments, env=self.env)
             self.assertEqual((status, out), (2, ""), arguments)
@@ -699,7 +699,7 @@ class Cache(unittest.TestCase):
         self.cache.chmod(0o777)
         status, _, err = run("run", "-l", "js", "-c", "1", env=self.env)
         self.assertEqual(status, 3)
-        self.assertIn("writable by you alone", err)
+        self.assertIn("writable by you only", err)
         self.assertIn("SANDBOX_WORKERS_CACHE", err)
 
     def test_a_bar_on_a_terminal_and_lines_elsewhere(self):
