@@ -169,7 +169,7 @@ function intlMake(service, self, locales, options, boundary) {
 
 function intlOf(self, name, boundary) {
   const inner = isObject(self) ? weakMapGet(intlInner, self) : undefined;
-  if (inner === undefined || inner.service !== name) throw atCaller(new NativeTypeError(`the receiver is no Intl.${name}`), boundary);
+  if (inner === undefined || inner.service !== name) throw atCaller(new NativeTypeError(`the receiver is not an Intl.${name}`), boundary);
   return inner;
 }
 
@@ -226,7 +226,7 @@ const dateMethod = (key, isList) => (name) => function (from, to) {
 function listText(list) {
   const items = [];
   for (const item of { __proto__: null, [symbolIterator]: () => list[symbolIterator]() }) {
-    if (typeof item !== 'string') throw new NativeTypeError('Iterable yielded a value that is no string');
+    if (typeof item !== 'string') throw new NativeTypeError('Iterable yielded a value that is not a string');
     arrayPush(items, item);
   }
   setPrototypeOf(items, null);
