@@ -41,7 +41,7 @@ apt() { DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 
 
 install_packages() {
   if [[ $(id -u) != 0 ]]; then
-    say "Debian packages are missing; paste this, then start again:"
+    say "Debian packages are missing; run this, then try again:"
     printf '  sudo apt-get update && sudo apt-get install -y --no-install-recommends %s\n' "$*" >&2
     return 1
   fi
@@ -63,9 +63,9 @@ problems=0
 # check NAME FOUND MINIMUM HOW-TO-GET-IT
 check() {
   if [[ -z $2 ]]; then
-    say "$1 is missing ($3 or newer is needed): $4"
+    say "$1 is missing (version $3 or newer is required): $4"
   elif ! at_least "$2" "$3"; then
-    say "$1 is $2, but $3 or newer is needed: $4"
+    say "$1 is $2, but $3 or newer is required: $4"
   else
     return 0
   fi
@@ -99,7 +99,7 @@ if have dpkg-query && have apt-get; then
     if install_packages "${missing[@]}"; then status=10; else problems=1; fi
   fi
 elif (($# == 0)); then
-  say "no apt-get here: the libraries of $here/debian-packages.txt are taken to be installed"
+  say "no apt-get here: assuming that the libraries of $here/debian-packages.txt are installed"
 fi
 if (($# == 0)); then check_versions; fi
 if ((problems)); then exit 1; fi

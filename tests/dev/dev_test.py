@@ -137,7 +137,7 @@ class Setup(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         lines = done.stderr.splitlines()
         self.assertEqual(len(lines), 2, done.stderr)
-        self.assertRegex(lines[0], r"rustc is 1\.63\.0, but 1\.95 or newer is needed: .*rustup")
+        self.assertRegex(lines[0], r"rustc is 1\.63\.0, but 1\.95 or newer is required: .*rustup")
         self.assertRegex(lines[1], r"npm is missing")
         self.assertFalse(machine.ready())
 
