@@ -14,7 +14,8 @@ namespace sw::testing {
 
 namespace {
 
-constexpr std::string_view kStatefulGiven = "an engine with sessions brings a stateful program";
+constexpr std::string_view kStatefulGiven =
+    "an engine with sessions must provide a stateful program";
 
 const char* name_of(Ending ending) {
   switch (ending) {
@@ -33,7 +34,7 @@ const char* name_of(Ending ending) {
 }  // namespace
 
 Result<void> Checks::check(std::string_view name, const std::function<Result<void>()>& body) {
-  if (!progress_.begin_check(name)) return violated("nobody waits for the checks any more");
+  if (!progress_.begin_check(name)) return violated("nothing is waiting for the checks anymore");
   const Result<void> result = body();
   if (result.ok()) {
     progress_.end_check(false, std::nullopt);
@@ -86,7 +87,7 @@ Result<void> expect_value(const Outcome& outcome) { return expect_value(outcome,
 Result<void> expect_error(const Outcome& outcome) {
   if (!outcome.error) return violated(fmt::format("expected an error, got {}", describe(outcome)));
   if (outcome.error->name.empty()) return violated("the error has no name");
-  if (outcome.value) return violated("there is a value beside the error");
+  if (outcome.value) return violated("there is a value besides the error");
   if (outcome.ending == Ending::kCompleted || outcome.ending == Ending::kExited)
     return violated(
         fmt::format("`ending` is {} for {}", name_of(outcome.ending), describe(outcome)));

@@ -49,8 +49,8 @@ TEST(Conformance, AnEngineThatKeepsTheContractPasses) {
         EXPECT_EQ(report.violation, nullptr);
       }});
   EXPECT_TRUE(kept.ok()) << kept.error().message;
-  EXPECT_THAT(names, Contains("an instance goes on from its snapshot"));
-  EXPECT_THAT(skipped, Contains("a run sees its environment and no other's"));
+  EXPECT_THAT(names, Contains("an instance resumes from its snapshot"));
+  EXPECT_THAT(skipped, Contains("a run sees only its own environment"));
 }
 
 TEST(Conformance, AnEngineWithoutSessionsIsAskedForNoStatefulProgram) {
@@ -119,17 +119,17 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Fault{"wrong_value",
               {.wrong_value = true},
-              "a simple program gives its value: expected the value '0', got the value '7'"},
+              "a simple program returns its value: expected the value '0', got the value '7'"},
         Fault{"error_fails_the_run",
               {.error_fails_the_run = true},
-              "an error of the code is part of the outcome: `run` failed"},
-        Fault{"no_build", {.no_build = true}, "the engine says what it is: `build` is empty"},
+              "an error in the code is part of the outcome: `run` failed"},
+        Fault{"no_build", {.no_build = true}, "the engine describes itself: `build` is empty"},
         Fault{"no_memory_limit",
               {.no_memory_limit = true},
-              "the engine says its limits: `memory_bytes` is 0"},
+              "the engine reports its limits: `memory_bytes` is 0"},
         Fault{"runs_share_state",
               {.runs_share_state = true},
-              "nothing of a run remains for the next"},
+              "nothing from one run remains for the next"},
         Fault{"limit_is_an_error_of_its_own",
               {.limit_is_an_error_of_its_own = true},
               "an endless program ends at its limit: expected an ExecutionLimitError"},
@@ -138,10 +138,10 @@ INSTANTIATE_TEST_SUITE_P(
               "`changed` leaves out a change between 0 and 8192"},
         Fault{"restores_nothing",
               {.restores_nothing = true},
-              "an instance goes on from its snapshot: expected the value '1', got the value '0'"},
+              "an instance resumes from its snapshot: expected the value '1', got the value '0'"},
         Fault{"error_invalidates",
               {.error_invalidates = true},
-              "an error of the code made the instance invalid"},
+              "an error in the code made the instance invalid"},
         Fault{"crash_keeps_valid", {.crash_keeps_valid = true}, "`invalid` is false after a crash"},
         Fault{"invalid_still_runs",
               {.invalid_still_runs = true},
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"random_repeats",
               {.random_repeats = true},
               "random numbers differ in two instances from one snapshot: both gave"},
-        Fault{"env_stays", {.env_stays = true}, "the next run sees the variable, too"},
+        Fault{"env_stays", {.env_stays = true}, "the next run also sees the variable"},
         Fault{"cannot_save",
               {.cannot_save = true},
               "`can_snapshot` is false after a run that left nothing open"},
@@ -159,14 +159,14 @@ INSTANTIATE_TEST_SUITE_P(
               "value '2'"},
         Fault{"error_is_completed",
               {.error_is_completed = true},
-              "an error of the code is part of the outcome: `ending` is kCompleted for the error "
+              "an error in the code is part of the outcome: `ending` is kCompleted for the error "
               "EngineError: as asked"},
         Fault{"limit_is_completed",
               {.limit_is_completed = true},
               "an endless program ends at its limit: `ending` is kCompleted"},
         Fault{"value_is_no_completion",
               {.value_is_no_completion = true},
-              "a simple program gives its value: `ending` is kGuestError for the value '0'"},
+              "a simple program returns its value: `ending` is kGuestError for the value '0'"},
         Fault{"ignores_limit",
               {.ignores_limit = true},
               "an endless program ends at its limit: a run that may take 0.1 s has not ended 1 s "
@@ -183,17 +183,17 @@ INSTANTIATE_TEST_SUITE_P(
               "the current directory is kept: expected the value"},
         Fault{"writes_elsewhere",
               {.writes_elsewhere = true},
-              "/workspace/conformance.txt did not come"},
+              "/workspace/conformance.txt is missing"},
         Fault{"writes_nothing_before_errors",
               {.writes_nothing_before_errors = true},
               "what was written before an error is kept: /workspace/conformance.txt has the "
               "content 'content'"},
         Fault{"writes_in_disabled",
               {.writes_in_disabled = true},
-              "a sandbox without files lets nothing be written"},
+              "nothing can be written in a sandbox without files"},
         Fault{"loses_open_file",
               {.loses_open_file = true},
-              "an open file goes on, or keeps memory from being saved"}),
+              "an open file stays open, or keeps memory from being saved"}),
     [](const auto& fault) { return std::string(fault.param.name); });
 
 }  // namespace

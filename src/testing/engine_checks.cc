@@ -50,7 +50,7 @@ Result<void> check_env(Checks& checks, Engine& engine, const EnvProgram& program
   request.env.clear();
   SW_TRY(const Outcome without, run(checks, engine, request));
   if (!without.error && without.value && without.value->text == program.expect_text) {
-    return violated("the next run sees the variable, too");
+    return violated("the next run also sees the variable");
   }
   return {};
 }
@@ -78,19 +78,19 @@ Result<void> check_engine(Checks& checks, const std::shared_ptr<Engine>& engine,
     SW_TRY(const Outcome outcome, run(checks, *engine, request_for(programs.simple.code)));
     return expect_value(outcome, programs.simple.expect_text);
   };
-  SW_CHECK_OK(checks.check("a simple program gives its value", simple_works));
-  SW_CHECK_OK(checks.check("an error of the code is part of the outcome", [&]() -> Result<void> {
+  SW_CHECK_OK(checks.check("a simple program returns its value", simple_works));
+  SW_CHECK_OK(checks.check("an error in the code is part of the outcome", [&]() -> Result<void> {
     SW_TRY(const Outcome outcome, run(checks, *engine, request_for(programs.error)));
     return expect_error(outcome);
   }));
   SW_CHECK_OK(
-      checks.check("the engine says what it is", [&] { return check_about(engine->info()); }));
-  SW_CHECK_OK(checks.check("the engine says its limits",
+      checks.check("the engine describes itself", [&] { return check_about(engine->info()); }));
+  SW_CHECK_OK(checks.check("the engine reports its limits",
                            [&] { return check_limits(engine->info().limits); }));
   SW_CHECK_OK(checks.check_with(
-      "a run sees its environment and no other's", programs.env,
+      "a run sees only its own environment", programs.env,
       [&](const EnvProgram& program) { return check_env(checks, *engine, program); }));
-  SW_CHECK_OK(checks.check_with("nothing of a run remains for the next", programs.stateful,
+  SW_CHECK_OK(checks.check_with("nothing from one run remains for the next", programs.stateful,
                                 [&](const DefineAndUse& program) {
                                   return check_nothing_remains(checks, *engine, program);
                                 }));

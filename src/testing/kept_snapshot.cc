@@ -47,7 +47,7 @@ Result<BytesView> KeptSnapshot::fill(std::span<std::byte> memory, BytesView /*ba
 
 Result<void> check_changed(const engine::SessionSnapshot& snapshot) {
   if (snapshot.memory.size() % 4096 != 0) {
-    return Error{ErrorCode::kInternal, "the memory's size is no multiple of 4096 bytes", 0};
+    return Error{ErrorCode::kInternal, "the memory's size is not a multiple of 4096 bytes", 0};
   }
   std::vector<ByteRange> changed = snapshot.changed;
   std::ranges::sort(changed, {}, &ByteRange::begin);

@@ -177,15 +177,15 @@ class ServerChecks {
     }));
     SW_CHECK_OK(checks_.check("the next cell finds what it left, and memory is saved",
                               [&] { return next_cell(); }));
-    SW_CHECK_OK(checks_.check(
-        "a server that comes back goes on from the saved memory", [&]() -> Result<void> {
+    SW_CHECK_OK(
+        checks_.check("a restarted server resumes from the saved memory", [&]() -> Result<void> {
           SW_CHECK_OK(client_.restart(engine_));
           SW_TRY(const auto response,
                  client_.expect_value("ctx-1", stateful().use, stateful().expect_text));
           return expect_state(response, ContextState::kRestored);
         }));
     SW_CHECK_OK(
-        checks_.check("memory is saved after an error of the code, too", [&]() -> Result<void> {
+        checks_.check("memory is saved even after an error in the code", [&]() -> Result<void> {
           SW_TRY(const ExecuteResponse response, client_.execute("ctx-1", programs_.error));
           SW_CHECK_OK(expect_error(response.outcome));
           if (!response.outcome.context->snapshot_ms || response.snapshot->stale)
@@ -214,12 +214,12 @@ class ServerChecks {
 
   Result<void> run_limits() {
     SW_CHECK_OK(checks_.check_with(
-        "a run that met its limit is saved or lost as a whole, and the context goes on",
+        "a run that met its limit is saved or lost as a whole, and the context continues",
         programs_.endless, [&](const std::string& endless) { return limited_run(endless); }));
-    SW_CHECK_OK(checks_.check_with("a run that crashed is not saved, and the context goes on",
+    SW_CHECK_OK(checks_.check_with("a run that crashed is not saved, and the context continues",
                                    programs_.crash,
                                    [&](const std::string& crash) { return crashed_run(crash); }));
-    return checks_.check("another build begins anew and says so", [&]() -> Result<void> {
+    return checks_.check("another build starts fresh and says so", [&]() -> Result<void> {
       SW_CHECK_OK(client_.create("build"));
       SW_TRY(const auto before, client_.expect_value("build", stateful().define));
       SW_CHECK_OK(client_.restart(std::make_shared<AnotherBuild>(engine_)));
@@ -227,7 +227,7 @@ class ServerChecks {
       SW_CHECK_OK(expect_state(response, ContextState::kFresh));
       if (response.outcome.context->note.empty()) return violated("`note` does not say why");
       if (response.outcome.context->executions != before.outcome.context->executions + 1)
-        return violated("`executions` did not go on");
+        return violated("`executions` did not continue");
       return client_.restart(engine_);
     });
   }
@@ -267,7 +267,7 @@ class ServerChecks {
   Result<void> run_files() {
     SW_CHECK_OK(checks_.check_with("the current directory is kept", programs_.cwd,
                                    [&](const CwdProgram& program) { return cwd(program); }));
-    SW_CHECK_OK(checks_.check_with("a file that is written comes back", programs_.files,
+    SW_CHECK_OK(checks_.check_with("a written file is returned", programs_.files,
                                    [&](const FilesProgram& program) { return files(program); }));
     const std::optional<std::string> fail = programs_.files ? programs_.files->fail : std::nullopt;
     SW_CHECK_OK(
@@ -276,10 +276,10 @@ class ServerChecks {
     SW_CHECK_OK(
         checks_.check_with("a run that is rolled back leaves neither files nor memory", fail,
                            [&](const std::string& program) { return rolled_back(program); }));
-    SW_CHECK_OK(checks_.check_with("a sandbox without files lets nothing be written",
+    SW_CHECK_OK(checks_.check_with("nothing can be written in a sandbox without files",
                                    programs_.files,
                                    [&](const FilesProgram& program) { return disabled(program); }));
-    return checks_.check_with("an open file goes on, or keeps memory from being saved",
+    return checks_.check_with("an open file stays open, or keeps memory from being saved",
                               programs_.open_file,
                               [&](const DefineAndUse& program) { return open_file(program); });
   }
@@ -293,7 +293,7 @@ class ServerChecks {
     SW_CHECK_OK(client_.restart(engine_));
     SW_TRY(const auto shown, client_.expect_value("cwd", program.show, program.expect_text));
     return shown.outcome.cwd == kFolder ? Result<void>()
-                                        : violated("`cwd` is another one after a restart");
+                                        : violated("`cwd` differs after a restart");
   }
 
   Result<void> files(const FilesProgram& program) {
@@ -305,7 +305,7 @@ class ServerChecks {
   Result<void> expect_file(std::string_view content) {
     const std::string& path = programs_.files->path;
     const auto file = client_.workspace().read_bytes(path);
-    if (!file.ok()) return violated(fmt::format("{} did not come", path));
+    if (!file.ok()) return violated(fmt::format("{} is missing", path));
     if (as_text(file->data.bytes) == content) return {};
     return violated(fmt::format("{} has the content '{}'", path,
                                 to_valid_utf8(as_text(file->data.bytes).substr(0, 100))));

@@ -97,7 +97,7 @@ Result<void> check_error(Sessions& sessions, const ConformancePrograms& programs
   SW_TRY(const auto instance, sessions.after(programs.stateful->define));
   SW_TRY(const Outcome outcome, sessions.execute(*instance, programs.error));
   SW_CHECK_OK(expect_error(outcome));
-  if (instance->invalid()) return violated("an error of the code made the instance invalid");
+  if (instance->invalid()) return violated("an error in the code made the instance invalid");
   return sessions.expect(*instance, programs.stateful->use, programs.stateful->expect_text);
 }
 
@@ -150,10 +150,10 @@ Result<void> check_sessions(Checks& checks, const std::shared_ptr<Engine>& engin
     return result;
   };
   const DefineAndUse& stateful = *programs.stateful;
-  SW_CHECK_OK(checks.check("an instance goes on from its snapshot", [&] {
+  SW_CHECK_OK(checks.check("an instance resumes from its snapshot", [&] {
     return within([&] { return check_restore(sessions, stateful); });
   }));
-  SW_CHECK_OK(checks.check("an error of the code leaves an instance usable", [&] {
+  SW_CHECK_OK(checks.check("an error in the code leaves an instance usable", [&] {
     return within([&] { return check_error(sessions, programs); });
   }));
   SW_CHECK_OK(checks.check_with("a limit leaves an instance usable, or invalid", programs.endless,
@@ -161,10 +161,11 @@ Result<void> check_sessions(Checks& checks, const std::shared_ptr<Engine>& engin
                                   return within(
                                       [&] { return check_limit(sessions, stateful, code); });
                                 }));
-  SW_CHECK_OK(checks.check_with(
-      "a crash leaves an instance invalid for good", programs.crash, [&](const std::string& code) {
-        return within([&] { return check_crash(sessions, stateful, code); });
-      }));
+  SW_CHECK_OK(checks.check_with("a crash leaves an instance permanently invalid", programs.crash,
+                                [&](const std::string& code) {
+                                  return within(
+                                      [&] { return check_crash(sessions, stateful, code); });
+                                }));
   return checks.check_with("random numbers differ in two instances from one snapshot",
                            programs.random, [&](const std::string& code) {
                              return within([&] { return check_random(sessions, code); });

@@ -100,7 +100,7 @@ Result<ConformancePrograms> built_in_programs(std::string_view language);
 
 /// What came of one check.
 struct CheckReport {
-  std::string_view name;  ///< "an error of the code is part of the outcome"
+  std::string_view name;  ///< "an error in the code is part of the outcome"
   bool skipped = false;   ///< the engine has no sessions, or the program was not given
   const Error* violation = nullptr;
 };
