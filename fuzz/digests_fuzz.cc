@@ -162,8 +162,7 @@ SW_FUZZ(digests) {
   } else {
     require(found.error().code == ErrorCode::kCorrupt, "damage is told", found.error().message);
     const auto again = cache.get("one", wanted(), make, bake::no_progress);
-    require(again.ok() && read_text_file(*again / "a").value() == "content of a",
-            "it is made anew");
+    require(again.ok() && read_text_file(*again / "a").value() == "content of a", "it is rebuilt");
   }
 }
 

@@ -170,7 +170,7 @@ Result<void> verify(const fs::path& path, std::span<const std::string> wanted) {
   SW_TRY(Records records, read_records(folder));
   SW_TRY(const std::set<std::string> names, files_in(folder));
   if (!std::ranges::equal(names, records, {}, {}, &Records::value_type::first))
-    return damaged(path, "has other files than recorded");
+    return damaged(path, "does not have the recorded files");
   for (const std::string& name : wanted) {
     if (!names.contains(name)) return damaged(path, "lacks " + name);
   }
@@ -199,7 +199,7 @@ Result<UniqueFd> lock_file(const fs::path& path, const Progress& progress) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) return errno_error(errno, fmt::format("cannot open {}", path.native()));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
-  progress("waiting for another process that makes the same", std::chrono::seconds(0));
+  progress("waiting for another process that is building it", std::chrono::seconds(0));
   while (::flock(fd.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return errno_error(errno, fmt::format("cannot lock {}", path.native()));
   }
@@ -255,7 +255,7 @@ Result<fs::path> ArtifactCache::get(std::string_view name, std::span<const std::
   const fs::path folder = root_ / name;
   std::error_code error;
   if (fs::exists(fs::symlink_status(folder, error))) {
-    progress(fmt::format("{} is damaged and is made anew", name), std::chrono::seconds(0));
+    progress(fmt::format("{} is damaged; rebuilding it", name), std::chrono::seconds(0));
     SW_TRY(const auto aside, TemporaryDirectory::create(root_, ".damaged-"));
     fs::rename(folder, aside.path() / "artifact", error);
     if (error) return errno_error(error.value(), fmt::format("cannot replace {}", folder.native()));

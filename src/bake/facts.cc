@@ -12,7 +12,7 @@ Result<std::uint64_t> find_fact(const BakeFacts& facts, std::string_view name, s
     return Error{ErrorCode::kCorrupt, fmt::format("the image lacks the fact {}", name), 0};
   if (found->second > max) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("the image's fact {} is too large: {}", name, found->second), 0};
+                 fmt::format("fact {} of the image is too large: {}", name, found->second), 0};
   }
   return found->second;
 }

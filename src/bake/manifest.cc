@@ -32,7 +32,7 @@ std::vector<std::string> texts(const json::object& object, std::string_view key)
 /// they fetch.
 void take_digests_from(std::vector<DriverFile> build_files, Package& package) {
   if (build_files.empty())
-    throw std::runtime_error(fmt::format("nothing builds '{}'", package.name));
+    throw std::runtime_error(fmt::format("no build files for '{}'", package.name));
   Sha256 hash;
   for (const DriverFile& file : build_files) hash.field(file.name).field(file.content);
   package.sha256 = hash.hex();
@@ -59,7 +59,7 @@ Package parse_package(const json::object& object, const FindBuildFiles& find_bui
       package.files.push_back({.member = {}, .name = text(item.as_object(), "name"), .sha256 = {}});
     }
     if (!find_build_files)
-      throw std::runtime_error("packages built from source are not known here");
+      throw std::runtime_error("packages built from source are not supported here");
     take_digests_from(find_build_files(package.name), package);
     return package;
   }
@@ -88,7 +88,7 @@ std::vector<DriverFile> read_drivers(const json::object& object, const FindFile&
   std::vector<DriverFile> drivers;
   for (std::string& name : texts(object, "drivers")) {
     std::optional<std::string> content = find_file(name);
-    if (!content) throw std::runtime_error(fmt::format("there is no file '{}' beside it", name));
+    if (!content) throw std::runtime_error(fmt::format("no file '{}' next to it", name));
     drivers.push_back({.name = std::move(name), .content = *std::move(content)});
   }
   return drivers;
@@ -119,7 +119,8 @@ Result<Manifest> parse_manifest(std::string_view text, const FindFile& find_file
   try {
     return parse_object(json::parse(text).as_object(), find_file, find_build_files);
   } catch (const std::exception& problem) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("bad manifest: {}", problem.what()), 0};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("invalid manifest: {}", problem.what()),
+                 0};
   }
 }
 

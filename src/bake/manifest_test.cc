@@ -71,7 +71,7 @@ TEST(Manifest, ABuildFromSourceNeedsItsProgram) {
   EXPECT_FALSE(parse_manifest(kBuilt, any_file).ok());
   const auto nothing = [](std::string_view) { return std::vector<DriverFile>(); };
   EXPECT_THAT(parse_manifest(kBuilt, any_file, nothing).error().message,
-              HasSubstr("nothing builds 'toy'"));
+              HasSubstr("no build files for 'toy'"));
 }
 
 TEST(Manifest, AMissingFieldOrDriverIsAnError) {
@@ -79,7 +79,7 @@ TEST(Manifest, AMissingFieldOrDriverIsAnError) {
   for (const char* text : {"{}", "[]", "", R"({"language": 1})"})
     EXPECT_EQ(parse_manifest(text, no_files).error().code, ErrorCode::kInvalidArgument) << text;
   EXPECT_THAT(parse_manifest(kFetched, no_files).error().message,
-              HasSubstr("there is no file 'driver.toy'"));
+              HasSubstr("no file 'driver.toy'"));
 }
 
 }  // namespace

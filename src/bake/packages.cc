@@ -79,10 +79,8 @@ Result<void> download(const Package& package, const fs::path& folder) {
 }
 
 Error wrong_digest(std::string_view what, std::string_view expected, std::string_view actual) {
-  return Error{
-      ErrorCode::kCorrupt,
-      fmt::format("{} has sha256 {}, but {} was expected; it is not used", what, actual, expected),
-      0};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("{}: sha256 mismatch: expected {}, got {}", what, expected, actual), 0};
 }
 
 using Archive = std::unique_ptr<archive, decltype(&archive_read_free)>;
@@ -117,7 +115,7 @@ Result<std::string> extract_entry(archive* from, const fs::path& source, const f
     if (status == ARCHIVE_EOF) break;
     if (status != ARCHIVE_OK) return archive_error(from, source);
     // The digest would be that of the parts alone.
-    if (offset != written) return damaged(source, "a file in it has holes");
+    if (offset != written) return damaged(source, "it contains a sparse file");
     const BytesView bytes(static_cast<const std::byte*>(block), size);
     hash.update(bytes);
     for (std::size_t done = 0; done < size;) {
@@ -199,8 +197,7 @@ Result<void> repack(const Package& package, const fs::path& file, const fs::path
   if (count > 0) return {};
   return Error{
       ErrorCode::kCorrupt,
-      fmt::format("{} {} has nothing that the manifest wants of it", package.name, package.version),
-      0};
+      fmt::format("{} {} contains none of the manifest's files", package.name, package.version), 0};
 }
 
 Result<void> unpack(const Package& package, const fs::path& file, const fs::path& folder) {
@@ -248,7 +245,7 @@ Result<void> run_build(const Package& package, const fs::path& folder, const fs:
   try {
     const auto python = process::search_path("python3");
     if (python.empty())
-      return Error{ErrorCode::kUnavailable, "python3 is not installed, which builds guests", 0};
+      return Error{ErrorCode::kUnavailable, "python3, which builds guests, is not installed", 0};
     const fs::path log = folder / "build.log";
     process::ipstream lines;
     process::child child(
@@ -286,8 +283,8 @@ Result<void> build_package(const Package& package, const fs::path& folder,
     std::error_code error;
     fs::rename(output / file.name, folder / file.name, error);
     if (error) {
-      return errno_error(error.value(),
-                         fmt::format("the build of {} left no {}", package.name, file.name));
+      return errno_error(error.value(), fmt::format("the build of {} did not produce {}",
+                                                    package.name, file.name));
     }
   }
   return {};

@@ -85,7 +85,7 @@ TEST_F(PackageTest, AFileWithAnotherDigestIsNotUsed) {
   package.files[0].sha256 = sha256_hex(as_bytes("other"));
   const auto done = unpack_package(package, file, folder);
   EXPECT_EQ(done.error().code, ErrorCode::kCorrupt);
-  EXPECT_THAT(done.error().message, HasSubstr("it is not used"));
+  EXPECT_THAT(done.error().message, HasSubstr("sha256 mismatch"));
 }
 
 TEST_F(PackageTest, AFileThatIsNotInThePackageIsNamed) {

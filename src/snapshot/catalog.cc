@@ -45,11 +45,11 @@ Result<WireReader> unsealed(std::string_view key, BytesView row) {
   const BytesView content = in.ok() ? row.last(in.left()) : BytesView{};
   if (!in.ok() || version != kRowVersion) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("snapshot context row: format version {} is not known", version)};
+                 fmt::format("snapshot context row: format version {} is unknown", version)};
   }
   if (sum !=
       XXH3_64bits_withSeed(content.data(), content.size(), XXH3_64bits(key.data(), key.size()))) {
-    return Error{ErrorCode::kCorrupt, "snapshot context row: its checksum is wrong"};
+    return Error{ErrorCode::kCorrupt, "snapshot context row: checksum mismatch"};
   }
   return in;
 }
@@ -67,7 +67,7 @@ Result<ContextEntry> read_context(std::string_view key, BytesView row) {
     checkpoint.time_ms = in.zigzag();
   }
   if (!in.at_end() || record.owner == 0)
-    return Error{ErrorCode::kCorrupt, "snapshot context row is wrong"};
+    return Error{ErrorCode::kCorrupt, "snapshot context row is invalid"};
   return record;
 }
 
@@ -99,7 +99,7 @@ std::optional<PackId> pack_of_key(std::string_view key) {
 Result<void> check_context_name(std::string_view name) {
   if (!name.empty() && name.size() <= kContextNameBytesMax) return {};
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("a context's name has 1 to {} bytes", kContextNameBytesMax)};
+               fmt::format("a context's name must have 1 to {} bytes", kContextNameBytesMax)};
 }
 
 Result<void> put_context(storage::Transaction& transaction, storage::TableId table,
@@ -137,7 +137,7 @@ Result<ContextCatalog> read_catalog(storage::Reader& reader, storage::TableId ta
     SW_TRY(WireReader in, unsealed(kNextOwnerKey, *next_owner));
     catalog.next_owner = in.number();
     if (!in.at_end() || catalog.next_owner == 0)
-      return Error{ErrorCode::kCorrupt, "snapshot owner count is wrong"};
+      return Error{ErrorCode::kCorrupt, "snapshot owner count is invalid"};
   }
   SW_CHECK_OK(reader.scan(
       storage::Range::of_prefix(table, kContextPrefix), storage::Order::kAscending,

@@ -45,7 +45,7 @@ Result<Bytes> Compression::decompress(BytesView compressed, std::size_t size) {
                                               compressed.data(), compressed.size());
   if (ZSTD_isError(got) != 0)
     return Error{ErrorCode::kCorrupt, fmt::format("zstd: {}", ZSTD_getErrorName(got))};
-  if (got != size) return Error{ErrorCode::kCorrupt, "zstd: another size than announced"};
+  if (got != size) return Error{ErrorCode::kCorrupt, "zstd: size differs from the announced one"};
   return out;
 }
 

@@ -160,7 +160,7 @@ Result<void> write_section(WireWriter& out, BytesView section, Compression& comp
 Result<Bytes> read_section(WireReader& in, std::size_t bytes_max, Compression& compression) {
   const auto size = in.number<std::size_t>(bytes_max);
   const BytesView stored = in.bytes(in.count(size));
-  if (!in.ok()) return Error{ErrorCode::kCorrupt, "a section's size is wrong"};
+  if (!in.ok()) return Error{ErrorCode::kCorrupt, "a section's size is invalid"};
   if (stored.size() == size) return Bytes(stored.begin(), stored.end());
   return compression.decompress(stored, size);
 }
@@ -376,7 +376,7 @@ Result<void> read_body(WireReader in, PackPart part, Compression& compression, P
   SW_TRY(const Bytes directory, read_section(in, kDirectoryBytesMax, compression));
   WireReader directory_in(directory);
   DirectoryReader reader(directory_in, pack);
-  if (!reader.read()) return Error{ErrorCode::kCorrupt, "its directory is wrong"};
+  if (!reader.read()) return Error{ErrorCode::kCorrupt, "its directory is invalid"};
   for (Entry& entry : pack.entries) entry.check = in.u32();
 
   if (part == PackPart::kDirectory) {
@@ -455,9 +455,9 @@ Result<Pack> decode_pack(PackId id, BytesView bytes, PackPart part, Compression&
   if (!std::ranges::equal(in.bytes(kMagic.size()), kMagic)) return damaged(id, "not a pack");
   const std::uint8_t version = in.u8();
   if (version != kPackVersion)
-    return damaged(id, fmt::format("format version {} is not known", version));
+    return damaged(id, fmt::format("format version {} is unknown", version));
   const std::uint64_t sum = in.u64();
-  if (sum != sum_of(id, bytes.subspan(kHeaderBytes))) return damaged(id, "its checksum is wrong");
+  if (sum != sum_of(id, bytes.subspan(kHeaderBytes))) return damaged(id, "checksum mismatch");
   Pack pack;
   pack.id = id;
   if (auto read = read_body(in, part, compression, pack); !read.ok())

@@ -164,7 +164,7 @@ TEST(Pack, EveryChangedBitIsNoticed) {
 TEST(Pack, UnderAnotherKeyIsNoticed) {
   const auto moved = decoded(encoded(sample_pack()), PackPart::kAll, {3, 11});
   ASSERT_FALSE(moved.ok());
-  EXPECT_THAT(moved.error().message, HasSubstr("snapshot pack 3.11: its checksum is wrong"));
+  EXPECT_THAT(moved.error().message, HasSubstr("snapshot pack 3.11: checksum mismatch"));
 }
 
 TEST(Pack, OfALaterFormatIsRefused) {

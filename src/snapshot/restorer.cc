@@ -23,7 +23,7 @@ Result<void> Restorer::restore(const Version& version, std::uint32_t newest_sequ
   for (const RegionRef& region : version.regions) SW_CHECK_OK(restore_region(region));
   if (live_.digest != version.digest || live_.stored_pages != version.pages) {
     return Error{ErrorCode::kCorrupt,
-                 "the pages of the memory are whole, but not those of this version"};
+                 "the pages of the memory are intact, but not those of this version"};
   }
   keep_recent_pages(newest_sequence);
   return {};
@@ -53,13 +53,12 @@ Result<void> Restorer::restore_run(std::uint32_t region, const PageRun& run) {
 
 Result<void> Restorer::restore_page(std::uint32_t page, PackRef place, bool plain) {
   if ((std::size_t{page} + 1) * kPageBytes > memory_.size())
-    return damaged(page, "it lies outside the memory");
+    return damaged(page, "it is outside the memory");
   PageState& state = live_.table.at(page);
   state.place = place;
   Page content = {};
   SW_CHECK_OK(build_page(page, state, content));
-  if (plain != (state.depth == 0))
-    return damaged(page, "its entry is not what the page table says");
+  if (plain != (state.depth == 0)) return damaged(page, "its entry does not match the page table");
   copy_page(content, memory_.data() + std::size_t{page} * kPageBytes);
   live_.digest += digest_share(page, state.hash);
   ++live_.stored_pages;
@@ -91,7 +90,7 @@ Result<void> Restorer::build_page(std::uint32_t page, PageState& state, Page& co
     state.hash = page_hash(content);
     state.hashed = true;
     if (static_cast<std::uint32_t>(state.hash) != check)
-      return damaged(page, "its content has the wrong checksum");
+      return damaged(page, "its content does not match its checksum");
     return {};
   }
   return damaged(page, "its chain of differences is too long");
@@ -99,11 +98,10 @@ Result<void> Restorer::build_page(std::uint32_t page, PageState& state, Page& co
 
 Result<Against> Restorer::apply(std::uint32_t page, const Pack& pack, const Entry& entry,
                                 Page& content) {
-  if (entry.page != page)
-    return damaged(page, fmt::format("its entry is that of page {}", entry.page));
+  if (entry.page != page) return damaged(page, fmt::format("its entry is for page {}", entry.page));
   const BytesView difference = BytesView(pack.differences).subspan(entry.offset, entry.size);
   if (entry.whole) xor_into(content, difference.first<kPageBytes>());
-  else if (!apply_sparse(content, difference)) return damaged(page, "its difference is wrong");
+  else if (!apply_sparse(content, difference)) return damaged(page, "its difference is invalid");
   if (entry.against == Against::kImage) {
     if ((std::size_t{page} + 1) * kPageBytes > image_.size())
       return damaged(page, "the image has no such page");

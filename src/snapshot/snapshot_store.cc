@@ -100,9 +100,9 @@ Result<SaveStats> SnapshotStore::save(Live& live, const Step& step,
     version.history = std::min(record->history + 1, s.options.history_max);
   }
   if (memory.based_on != record->newest) {
-    return invalid(
-        fmt::format("context \"{}\" went on without this memory: its newest version is {}, not {}",
-                    memory.context, to_string(record->newest), to_string(memory.based_on)));
+    return invalid(fmt::format(
+        "context \"{}\" has advanced past this memory: its newest version is {}, not {}",
+        memory.context, to_string(record->newest), to_string(memory.based_on)));
   }
   SW_TRY(PreparedStep prepared, prepare_step(memory, step, {record->owner, record->next_sequence},
                                              version, s.compression));
@@ -165,7 +165,7 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
           fmt::format("version {} was made by build {}", to_string(version), stored.build));
     }
     if (stored.memory_bytes != memory.size()) {
-      return invalid(fmt::format("version {} is of a memory of {} bytes", to_string(version),
+      return invalid(fmt::format("version {} has a memory of {} bytes", to_string(version),
                                  stored.memory_bytes));
     }
     Restorer restorer(packs, image, memory, *live);
@@ -193,7 +193,7 @@ Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t 
   SW_TRY(const auto versions, state_->history_of(*record, runs));
   if (versions.size() <= runs) {
     return invalid(
-        fmt::format("{} runs cannot be undone; at most {} can", runs, versions.front().history));
+        fmt::format("cannot undo {} runs; at most {} are stored", runs, versions.front().history));
   }
   SW_TRY(Version version, state_->version_of(*record, versions.back().id));
   version.time_ms = time_ms;
@@ -218,8 +218,7 @@ Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<
   State& s = *state_;
   SW_CHECK_OK(check_context_name(new_context));
   SW_CHECK_OK(s.refresh());
-  if (has(new_context))
-    return invalid(fmt::format("there is a context \"{}\" already", new_context));
+  if (has(new_context)) return invalid(fmt::format("context \"{}\" already exists", new_context));
   SW_TRY(const ContextEntry* const source, s.find(context));
   const VersionId from = version.value_or(source->newest);
   SW_TRY(const std::uint32_t history, s.check_kept(*source, from));
@@ -270,23 +269,23 @@ Result<void> SnapshotStore::remove(std::string_view context, const ExtraWrites& 
   auto wiped = s.collect_family(family, {.prune_bytes_min = 0, .prune_below = 1.0});
   if (wiped.ok()) return {};
   return std::move(wiped).error().while_doing(
-      "the context is removed, but some of what it wrote is still there");
+      "the context is removed, but some of its data remains");
 }
 
 Result<VersionInfo> SnapshotStore::add_checkpoint(std::string_view context, std::string_view label,
                                                   std::int64_t time_ms,
                                                   const ExtraWrites& extra_writes) {
   if (label.empty() || label.size() > kLabelBytesMax) {
-    return invalid(fmt::format("a checkpoint's label has 1 to {} bytes", kLabelBytesMax));
+    return invalid(fmt::format("a checkpoint's label must have 1 to {} bytes", kLabelBytesMax));
   }
   SW_TRY(const ContextEntry* const record, state_->find(context));
   std::vector<CheckpointInfo> checkpoints = record->checkpoints;
   if (std::ranges::find(checkpoints, label, &CheckpointInfo::label) != checkpoints.end()) {
-    return invalid(fmt::format("there is a checkpoint \"{}\" already", label));
+    return invalid(fmt::format("checkpoint \"{}\" already exists", label));
   }
   if (checkpoints.size() >= state_->options.checkpoints_max) {
-    return Error{ErrorCode::kLimitExceeded,
-                 fmt::format("a context can have {} checkpoints", state_->options.checkpoints_max)};
+    return Error{ErrorCode::kLimitExceeded, fmt::format("a context can have at most {} checkpoints",
+                                                        state_->options.checkpoints_max)};
   }
   SW_TRY(const Version version, state_->version_of(*record, record->newest));
   checkpoints.push_back({std::string(label), record->newest, time_ms});

@@ -242,7 +242,7 @@ TEST_F(SnapshotStoreTest, MemoryThatTheContextWentOnWithoutIsRefused) {
   save(other.restored.live, other.guest);
   const auto late = try_save(live, guest);
   ASSERT_FALSE(late.ok());
-  EXPECT_THAT(late.error().message, HasSubstr("went on without this memory"));
+  EXPECT_THAT(late.error().message, HasSubstr("has advanced past this memory"));
   must(store_->undo("c", 1, 0));
   EXPECT_FALSE(try_save(other.restored.live, other.guest).ok());
 }
@@ -604,7 +604,7 @@ TEST_F(SnapshotStoreTest, DamagedPackIsReportedAndNotRestored) {
   const auto restored = try_load("c");
   ASSERT_FALSE(restored.ok());
   EXPECT_EQ(restored.error().code, ErrorCode::kCorrupt);
-  EXPECT_THAT(restored.error().message, HasSubstr("checksum is wrong"));
+  EXPECT_THAT(restored.error().message, HasSubstr("checksum mismatch"));
 }
 
 TEST_F(SnapshotStoreTest, DamageOfAnOlderPackNamesThePage) {
@@ -670,7 +670,7 @@ TEST_F(SnapshotStoreTest, DamageStopsTheCollectionAndNotTheContext) {
     if (i == 31) damage_packs([](std::string_view) { return true; });
   }
   const auto stats = must(store_->stats());
-  EXPECT_THAT(stats.collection_error, HasSubstr("checksum is wrong"));
+  EXPECT_THAT(stats.collection_error, HasSubstr("checksum mismatch"));
   EXPECT_EQ(stats.collections, 0U);
   EXPECT_EQ(stats.packs, 40U) << "in doubt nothing is deleted";
   for (int i = 0; i < 200; ++i) {

@@ -20,7 +20,7 @@ constexpr std::size_t kErasedPacksPerSave = 64;
 }  // namespace
 
 Error not_found(std::string_view what, std::string_view name) {
-  return Error{ErrorCode::kNotFound, fmt::format("there is no {} \"{}\"", what, name)};
+  return Error{ErrorCode::kNotFound, fmt::format("no {} \"{}\"", what, name)};
 }
 
 VersionInfo info_of(PackId id, const Version& version) {

@@ -14,7 +14,7 @@ bool is_class_byte(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= 
 
 Error bad_name(const ObjectName& name, std::string_view rule) {
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("bad object name {}: {}", to_string(name), rule), 0};
+               fmt::format("invalid object name {}: {}", to_string(name), rule), 0};
 }
 
 }  // namespace
@@ -22,15 +22,16 @@ Error bad_name(const ObjectName& name, std::string_view rule) {
 Result<void> check_name(const ObjectName& name) {
   const std::string& cls = name.class_name;
   if (cls.empty() || cls.size() > kClassBytesMax) {
-    return bad_name(name, fmt::format("a class has 1 to {} bytes", kClassBytesMax));
+    return bad_name(name, fmt::format("the class must have 1 to {} bytes", kClassBytesMax));
   }
   if (cls[0] < 'a' || cls[0] > 'z' || !std::all_of(cls.begin(), cls.end(), is_class_byte)) {
-    return bad_name(name, "a class consists of a-z, 0-9 and _, and begins with a letter");
+    return bad_name(name, "the class must consist of a-z, 0-9 and _, and begin with a letter");
   }
   if (name.id.empty() || name.id.size() > kIdBytesMax) {
-    return bad_name(name, fmt::format("an id has 1 to {} bytes", kIdBytesMax));
+    return bad_name(name, fmt::format("the id must have 1 to {} bytes", kIdBytesMax));
   }
-  if (name.id.find('\0') != std::string::npos) return bad_name(name, "an id has no zero bytes");
+  if (name.id.find('\0') != std::string::npos)
+    return bad_name(name, "the id must not contain NUL bytes");
   return {};
 }
 

@@ -121,7 +121,7 @@ Result<void> Archive::fill(Directory& directory, Node* owner, std::uint64_t firs
   for (const Member& member : members()) {
     const auto parts = plain_parts(member.name);
     if (parts.empty())
-      return corrupt(fmt::format("the archive's member {} is no plain path", member.name));
+      return corrupt(fmt::format("the archive's member {} is not a plain path", member.name));
     const bool is_folder = member.name.back() == '/';
     Directory* at = &directory;
     Node* parent = owner;
@@ -132,7 +132,7 @@ Result<void> Archive::fill(Directory& directory, Node* owner, std::uint64_t firs
       if (*found) {
         Node& node = *(*found)->node;
         if (is_file || !node.directory)
-          return corrupt(fmt::format("the archive holds {} twice", member.name));
+          return corrupt(fmt::format("the archive contains {} twice", member.name));
         parent = &node;
         at = node.directory.get();
         continue;

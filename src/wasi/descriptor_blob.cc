@@ -217,8 +217,8 @@ Result<void> Reader::read_unnamed(ByteReader in, std::uint32_t count) {
     const auto& tree = files_.tree_of(mount);
     auto node = tree->create_unnamed_file(content, times);
     if (!node.ok()) {
-      return Error{ErrorCode::kLimitExceeded,
-                   "saved descriptors: an unlinked file does not fit any more", 0};
+      return Error{ErrorCode::kLimitExceeded, "saved descriptors: an unlinked file no longer fits",
+                   0};
     }
     unnamed_.push_back({tree, *std::move(node), mount});
   }
@@ -315,7 +315,7 @@ Result<std::vector<std::shared_ptr<OpenFile>>> Reader::read(BytesView blob) {
   ByteReader in(blob);
   if (in.get<std::uint32_t>() != kMagic) return corrupt("not such a blob");
   if (const auto version = in.get<std::uint16_t>(); version != kVersion) {
-    return corrupt(fmt::format("version {} is not known", version));
+    return corrupt(fmt::format("version {} is unknown", version));
   }
   const auto unnamed_count = in.get<std::uint32_t>();
   const BytesView unnamed = in.get_bytes();

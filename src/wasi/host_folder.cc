@@ -132,11 +132,11 @@ Error Loader::refused(Errno error, const std::string& path) const {
     case Errno::kFbig:
       return limit(fmt::format("{} has more than {} bytes", shown(path), limits.file_bytes_max));
     case Errno::kNospc:
-      return limit(
-          fmt::format("there are more than {} bytes, or {} files and folders: {} does not fit",
-                      limits.tree_bytes_max, limits.entries_max, shown(path)));
+      return limit(fmt::format("{} does not fit: the limits are {} bytes and {} files and folders",
+                               shown(path), limits.tree_bytes_max, limits.entries_max));
     case Errno::kNametoolong:
-      return limit(fmt::format("{} lies in more than {} folders", shown(path), limits.depth_max));
+      return limit(
+          fmt::format("{} is nested more than {} folders deep", shown(path), limits.depth_max));
     default:
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("{}: {}", shown(path), errno_text(error)), 0};

@@ -176,9 +176,9 @@ TEST_F(HostFolderTest, NeverWritesThroughALinkThatWasPutThereMeanwhile) {
   const auto refused = folder.write_back();
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
-  EXPECT_EQ(
-      refused.error().message,
-      "d/f has no folder on the host any more; target is a link on the host, which was not loaded");
+  EXPECT_EQ(refused.error().message,
+            "d/f no longer has its folder on the host; target is a link on the host, which was not "
+            "loaded");
   EXPECT_FALSE(fs::exists(outside / "f"));
   fs::remove(host() / "d");
   fs::create_directory(host() / "d");

@@ -94,7 +94,7 @@ void Planner::refuse_temporary_names() {
     if (is_temporary_name(name_of(path))) found.push_back(path);
   }
   for (const std::string& path : found)
-    refuse(path, "the name is kept for files that write-back has not finished");
+    refuse(path, "the name is reserved for unfinished write-backs");
 }
 
 /// Each round may make other links unsafe, or safe: what was refused is as it was before.
@@ -105,7 +105,7 @@ Result<void> Planner::refuse_links() {
     const Refusals refusals = unsafe_links(old);
     if (steps_left_ == 0) {
       return Error{ErrorCode::kLimitExceeded,
-                   "there are too many links to find out where each leads", 0};
+                   "there are too many links to check where each one leads", 0};
     }
     if (refusals.empty()) return {};
     for (const auto& [path, reason] : refusals) refuse(path, reason);
@@ -142,7 +142,8 @@ Planner::Refusals Planner::unsafe_links(const LinkModel& old) {
 /// Refuses what makes a link unsafe that is not changed itself: the changed links on its way, or
 /// else all changes.
 void Planner::blame(const std::string& link, const LinkModel::Way& way, Refusals& refusals) {
-  const std::string reason = fmt::format("with it the link {} {}", shown(link), way.problem);
+  const std::string reason =
+      fmt::format("with this change, the link {} {}", shown(link), way.problem);
   bool found = false;
   for (const std::string& path : way.looked_at) {
     if (!changed_.contains(path) || !is_link(path)) continue;
@@ -190,9 +191,9 @@ void Planner::check(const std::string& path) {
   const auto there = host_.find(path);
   const bool known = before_.entries().contains(path);
   if (!parent.empty() && (folder == host_.end() || !folder->second.is_directory())) {
-    conflict(path, "has no folder on the host any more");
+    conflict(path, "no longer has its folder on the host");
   } else if (there == host_.end()) {
-    if (known) conflict(path, "was removed on the host meanwhile");
+    if (known) conflict(path, "was removed on the host during the run");
   } else if (!known) {
     conflict(path, fmt::format("is {} on the host, which was not loaded", kind_of(there->second)));
   } else {
@@ -203,7 +204,7 @@ void Planner::check(const std::string& path) {
 void Planner::check_replaced(const std::string& path, const HostEntry& there) {
   const auto old = loaded_.find(path);
   if (old == loaded_.end() || !same_entry(old->second, there)) {
-    conflict(path, "was changed on the host meanwhile");
+    conflict(path, "was changed on the host during the run");
     return;
   }
   const auto fresh = after().find(path);
@@ -222,7 +223,7 @@ void Planner::check_below(const std::string& path) {
       conflict(entry->first,
                fmt::format("is {} on the host, which was not loaded", kind_of(entry->second)));
     } else if (old == loaded_.end() || !same_entry(old->second, entry->second)) {
-      conflict(entry->first, "was changed on the host meanwhile");
+      conflict(entry->first, "was changed on the host during the run");
     }
   }
 }

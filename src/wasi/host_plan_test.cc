@@ -70,7 +70,8 @@ TEST_F(PlanTest, RefusesToMakeAnOldLinkLeadOut) {
   remove("d");
   folder("e");
   link("d", ".");
-  EXPECT_THAT(refused(loaded), ElementsAre("d -> .: with it the link l leads out of the folder"));
+  EXPECT_THAT(refused(loaded),
+              ElementsAre("d -> .: with this change, the link l leads out of the folder"));
   EXPECT_EQ(get("d/f"), "old");
   EXPECT_TRUE(fs::is_directory(host() / "e"));
 }
@@ -83,7 +84,7 @@ TEST_F(PlanTest, RefusesToMakeAnOldLinkThatWasNotLoadedLeadOut) {
   folder("e");
   link("d", ".");
   EXPECT_THAT(refused(loaded),
-              ElementsAre("d -> .: with it the link \"\\xff\" leads out of the folder"));
+              ElementsAre("d -> .: with this change, the link \"\\xff\" leads out of the folder"));
 }
 
 TEST_F(PlanTest, RefusesAFolderInPlaceOfALinkIfAnOldLinkWouldLeadOut) {
@@ -95,7 +96,8 @@ TEST_F(PlanTest, RefusesAFolderInPlaceOfALinkIfAnOldLinkWouldLeadOut) {
   folder("d");
   file("d/f");
   file("other");
-  EXPECT_THAT(refused(loaded), ElementsAre("d: with it the link l leads out of the folder"));
+  EXPECT_THAT(refused(loaded),
+              ElementsAre("d: with this change, the link l leads out of the folder"));
   EXPECT_EQ(fs::read_symlink(host() / "d"), "a/b");
   EXPECT_EQ(get("other"), "new");
 }
@@ -106,7 +108,8 @@ TEST_F(PlanTest, RefusesAFolderInPlaceOfALinkThatLedInACircle) {
   HostFolder loaded = load();
   remove("b");
   folder("b");
-  EXPECT_THAT(refused(loaded), ElementsAre("b: with it the link a leads out of the folder"));
+  EXPECT_THAT(refused(loaded),
+              ElementsAre("b: with this change, the link a leads out of the folder"));
   EXPECT_EQ(fs::read_symlink(host() / "b"), "b");
 }
 
@@ -189,9 +192,9 @@ TEST_F(PlanTest, DoesNotOverwriteWhatSomebodyElseChanged) {
   remove("d");
   expect_nothing_written(
       loaded,
-      "d/f was changed on the host meanwhile; edited was changed on the host meanwhile; removed "
-      "was "
-      "removed on the host meanwhile; replaced was changed on the host meanwhile");
+      "d/f was changed on the host during the run; edited was changed on the host during the run; "
+      "removed was removed on the host during the run; replaced was changed on the host during the "
+      "run");
 }
 
 TEST_F(PlanTest, LoadsNothingThatAKilledWriteBackLeft) {
@@ -201,7 +204,7 @@ TEST_F(PlanTest, LoadsNothingThatAKilledWriteBackLeft) {
   EXPECT_THAT(names("/workspace"), IsEmpty());
   file(".sandbox-workers-3-4.tmp");
   EXPECT_THAT(refused(loaded),
-              ElementsAre(HasSubstr(".sandbox-workers-3-4.tmp: the name is kept for")));
+              ElementsAre(HasSubstr(".sandbox-workers-3-4.tmp: the name is reserved for")));
   EXPECT_FALSE(exists(".sandbox-workers-3-4.tmp"));
 }
 

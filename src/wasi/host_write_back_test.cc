@@ -191,7 +191,7 @@ TEST_F(WriteBackTest, WithoutTheNewerSystemCallsItFollowsNoLinkEither) {
               const auto done = loaded.write_back();
               return done.ok() ? "it was written" : done.error().message;
             }),
-            "d/f has no folder on the host any more");
+            "d/f no longer has its folder on the host");
   EXPECT_TRUE(fs::is_empty(parent_.path() / "outside"));
 }
 
@@ -293,7 +293,7 @@ TEST_F(WriteBackTest, SaysWhichLimitAFolderPasses) {
   fs::remove(host() / "sparse");
   fs::create_directories(host() / "a/b/c/d");
   EXPECT_EQ(HostFolder::load(host(), {.depth_max = 3}, 1).error().message,
-            "a/b/c/d lies in more than 3 folders");
+            "a/b/c/d is nested more than 3 folders deep");
 }
 
 TEST_F(WriteBackTest, ReadsAProgramOnlyFromAFileInTheFolder) {

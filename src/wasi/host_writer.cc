@@ -22,8 +22,8 @@ constexpr std::size_t kFoldersKeptMax = 128;
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY;
 constexpr int kCreateFlags = O_WRONLY | O_CREAT | O_EXCL;
 
-Error meanwhile(const std::string& path) {
-  return Error{ErrorCode::kConflict, shown(path) + " was changed on the host meanwhile", 0};
+Error changed_during_run(const std::string& path) {
+  return Error{ErrorCode::kConflict, shown(path) + " was changed on the host during the run", 0};
 }
 
 /// Not every file system knows what renameat2 can do more than renameat.
@@ -208,11 +208,12 @@ Result<void> HostWriter::carry_out(Step& step) {
   } else if (step.fresh.empty()) {
     if (::symlinkat(planned(step.path)->target.c_str(), folder->get(),
                     name_of(step.path).c_str()) != 0) {
-      return errno == EEXIST ? meanwhile(step.path)
+      return errno == EEXIST ? changed_during_run(step.path)
                              : errno_error(errno, "make link " + shown(step.path));
     }
   } else if (!rename_to_free(folder->get(), step.fresh, name_of(step.path))) {
-    return errno == EEXIST ? meanwhile(step.path) : errno_error(errno, "write " + shown(step.path));
+    return errno == EEXIST ? changed_during_run(step.path)
+                           : errno_error(errno, "write " + shown(step.path));
   }
   step.state = State::kPlaced;
   return step.old.empty() ? Result<void>() : check_old(folder->get(), step);
@@ -241,7 +242,7 @@ Result<void> HostWriter::exchange(int folder, Step& step) {
     step.old = std::exchange(step.fresh, {});
     return {};
   }
-  if (errno == ENOENT) return meanwhile(step.path);
+  if (errno == ENOENT) return changed_during_run(step.path);
   if (!lacks_flags(errno)) return errno_error(errno, "replace " + shown(step.path));
   SW_CHECK_OK(move_away(folder, step));
   if (!rename_to_free(folder, step.fresh, name))
@@ -254,14 +255,15 @@ Result<void> HostWriter::exchange(int folder, Step& step) {
 Result<void> HostWriter::check_old(int folder, const Step& step) {
   HostEntry old;
   if (!look_at(folder, step.old, old) || !same_but_renamed(*replaced(step.path), old))
-    return meanwhile(step.path);
+    return changed_during_run(step.path);
   if (!old.is_directory()) return {};
   const UniqueFd fd = open_beneath(folder, step.old, kFolderFlags);
   if (!fd) return errno_error(errno, "open " + shown(step.path));
   SW_TRY(const HostEntries entries, scan_host_folder(fd.get()));
   for (const auto& [path, entry] : entries) {
     const std::string was = step.path + "/" + path;
-    if (replaced(was) == nullptr || !same_entry(*replaced(was), entry)) return meanwhile(was);
+    if (replaced(was) == nullptr || !same_entry(*replaced(was), entry))
+      return changed_during_run(was);
   }
   return {};
 }
@@ -272,7 +274,8 @@ Result<void> HostWriter::check_links() {
     if (!kernel_leaves(folder_, path)) continue;
     return Error{
         ErrorCode::kConflict,
-        shown(path) + " leads out of the folder, as something was changed on the host meanwhile",
+        shown(path) +
+            " leads out of the folder because something was changed on the host during the run",
         0};
   }
   return {};
@@ -309,7 +312,7 @@ void HostWriter::undo(Step& step) {
   if (done && !step.old.empty()) done = rename_to_free(folder, step.old, name);
   if (done) step.old.clear();
   else
-    left_.push_back(fmt::format("{} could not be put back{}", shown(step.path),
+    left_.push_back(fmt::format("{} could not be restored{}", shown(step.path),
                                 step.old.empty() ? "" : ": it is " + step.old));
 }
 

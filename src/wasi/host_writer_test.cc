@@ -63,7 +63,8 @@ TEST_F(HostWriterTest, CarriesOutAPlan) {
 TEST_F(HostWriterTest, PutsBackAFileThatWasChangedMeanwhile) {
   file("f");
   file("another");
-  EXPECT_EQ(carry_out([this] { put("f", "elsewhere"); }), "f was changed on the host meanwhile");
+  EXPECT_EQ(carry_out([this] { put("f", "elsewhere"); }),
+            "f was changed on the host during the run");
   EXPECT_EQ(get("f"), "elsewhere");
 }
 
@@ -73,13 +74,13 @@ TEST_F(HostWriterTest, PutsBackAFileThatWasToGoAndWasReplacedMeanwhile) {
               fs::remove(host() / "f");
               fs::create_directory(host() / "f");
             }),
-            "f was changed on the host meanwhile");
+            "f was changed on the host during the run");
 }
 
 TEST_F(HostWriterTest, PutsBackAFolderIntoWhichSomethingWasPutMeanwhile) {
   remove("d");
   EXPECT_EQ(carry_out([this] { put("d/e/late", "elsewhere"); }),
-            "d/e/late was changed on the host meanwhile");
+            "d/e/late was changed on the host during the run");
 }
 
 TEST_F(HostWriterTest, ReplacesNothingThatCameMeanwhile) {
@@ -88,7 +89,7 @@ TEST_F(HostWriterTest, ReplacesNothingThatCameMeanwhile) {
   link("link", "f");
   for (const char* name : {"new", "newer", "link"}) {
     const std::string reason = carry_out([&] { put(name, "elsewhere"); });
-    EXPECT_EQ(reason, std::string(name) + " was changed on the host meanwhile");
+    EXPECT_EQ(reason, std::string(name) + " was changed on the host during the run");
     fs::remove(host() / name);
   }
 }
@@ -101,7 +102,7 @@ TEST_F(HostWriterTest, TakesBackALinkThatLeadsOutByAChangeMeanwhile) {
               fs::remove_all(host() / "d");
               fs::create_directory_symlink(".", host() / "d");
             }),
-            "l leads out of the folder, as something was changed on the host meanwhile");
+            "l leads out of the folder because something was changed on the host during the run");
   EXPECT_EQ(get("f"), "old");
 }
 

@@ -45,7 +45,7 @@ Result<Node*> LayoutBuilder::directory_at(std::string_view path) {
     if (name.empty()) continue;
     if (name == "." || name == ".." || name_error(name) != Errno::kSuccess)
       return bad_path(path, "not a plain path");
-    if (node->mount >= 0) return bad_path(path, "lies below a mount");
+    if (node->mount >= 0) return bad_path(path, "is below a mount");
     // a file that is a folder too
     if (!node->directory) node->directory = std::make_unique<Directory>();
     const auto found = node->directory->find(name);
@@ -65,7 +65,7 @@ Result<Node*> LayoutBuilder::place(std::string_view path, FileType type) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return bad_path(path, "not an absolute path");
   SW_TRY(Node* const parent, directory_at(slash == 0 ? "/" : path.substr(0, slash)));
-  if (parent->mount >= 0) return bad_path(path, "lies below a mount");
+  if (parent->mount >= 0) return bad_path(path, "is below a mount");
   if (!parent->directory) parent->directory = std::make_unique<Directory>();
   auto made = layout_->tree_->create(*parent, path.substr(slash + 1), type, kLayoutTime);
   if (!made.ok()) return bad_path(path, errno_text(made.error()));

@@ -167,7 +167,7 @@ Result<std::unique_ptr<DirtyPageScanner>> DirtyPageScanner::create(DirtyMethod m
     else scanner = std::make_unique<PagemapRead>(std::move(pagemap));
   }
   if (!works(*scanner))
-    return Error{ErrorCode::kUnavailable, "this kernel does not offer that scan", 0};
+    return Error{ErrorCode::kUnavailable, "this kernel does not support the requested scan", 0};
   return scanner;
 }
 

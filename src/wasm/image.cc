@@ -61,7 +61,7 @@ Result<std::shared_ptr<const Image>> Image::open(const std::filesystem::path& pa
   const auto size = static_cast<std::size_t>(info.st_size);
   if (size == 0 || size % kWasmPageBytes != 0) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("the image {} has a size no memory can have", path.native()), 0};
+                 fmt::format("the image {} has an invalid size", path.native()), 0};
   }
   void* bytes = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (bytes == MAP_FAILED)

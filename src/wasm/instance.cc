@@ -221,14 +221,14 @@ Result<std::size_t> Instance::find_function_raw(std::string_view name, const Sig
     bool supported = true;
     Signature actual = signature_of(type.get(), supported);
     if (!supported) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("'{}' has types that we do not pass", name), 0};
+      return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' has unsupported types", name), 0};
     }
     known = state_->function_indices.emplace(key, state_->functions.size()).first;
     state_->functions.push_back({std::move(actual), item.of.func});
   }
   if (state_->functions[known->second].signature != signature) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' has another signature", name), 0};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' has a different signature", name),
+                 0};
   }
   return known->second;
 }
@@ -310,7 +310,7 @@ Result<std::int32_t> Instance::global_i32(std::string_view name) {
   wasmtime_val_t value;
   wasmtime_global_get(state_->context, &item.of.global, &value);
   if (value.kind != WASMTIME_I32) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("the global '{}' is no i32", name), 0};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("global '{}' is not an i32", name), 0};
   }
   return value.of.i32;
 }

@@ -193,7 +193,7 @@ class FromAPipe(unittest.TestCase):
             ":checkpoint": ":checkpoint needs a name", ":restore": ":restore needs a name",
             ":restore none": "no checkpoint 'none'", ":fork javascript": "javascript", ":undo -1": "cells '-1'",
             ":undo 0": "cells '0'", ":undo 1e3": "cells '1e3'", ":undo 99999999999999999999": "cells '9999",
-            ":undo 4000000000": "cannot be undone", ":checkpoint " + "n" * 2000: "1 to 256 bytes",
+            ":undo 4000000000": "cannot undo 4000000000 runs", ":checkpoint " + "n" * 2000: "1 to 256 bytes",
             ":context " + "n" * 2000: "", ":fork " + "n" * 2000: "",
         }
         status, out, err = self.repl("\n".join(["1", *refused, ":context javascript", "6 * 7", ""]).encode())

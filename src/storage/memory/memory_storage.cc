@@ -197,20 +197,18 @@ class MemoryObject final : public ObjectStorage {
  private:
   Result<void> check_owner() const SW_REQUIRES(entry_->use) {
     if (entry_->generation == generation_) return {};
-    return Error{ErrorCode::kConflict, fmt::format("{} has another owner now", to_string(name_)),
-                 0};
+    return Error{ErrorCode::kConflict,
+                 fmt::format("{} is now owned by another opener", to_string(name_)), 0};
   }
 
   Result<void> upgrade(MemoryTransaction& transaction) const {
     std::size_t& version = transaction.content().schema;
     if (version > schema_.steps.size()) {
-      return Error{
-          ErrorCode::kInvalidArgument,
-          fmt::format(
-              "{} has schema version {}, and this program knows versions up to {}: a newer program "
-              "wrote it",
-              to_string(name_), version, schema_.steps.size()),
-          0};
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{} has schema version {}, but this program supports at most {}: it "
+                               "was written by a newer version",
+                               to_string(name_), version, schema_.steps.size()),
+                   0};
     }
     for (; version < schema_.steps.size(); ++version) {
       auto done = schema_.steps[version](transaction);
@@ -279,7 +277,7 @@ class MemoryStorage final : public Storage {
     const std::shared_ptr<Entry> entry = entry_of(name);
     const MutexLock lock(entry->use);
     if (!entry->content.exists) {
-      return Error{ErrorCode::kNotFound, fmt::format("there is no object {}", to_string(name)), 0};
+      return Error{ErrorCode::kNotFound, fmt::format("no object {}", to_string(name)), 0};
     }
     entry->generation = next_generation();
     const MutexLock disk_lock(disk_.mutex);

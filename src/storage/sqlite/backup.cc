@@ -113,7 +113,7 @@ Result<BackupReport> back_up(const fs::path& folder, const fs::path& destination
   }
   if (fs::exists(destination, error)) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} exists already", destination.native()), 0};
+                 fmt::format("{} already exists", destination.native()), 0};
   }
   const fs::path parent = destination.has_parent_path() ? destination.parent_path() : fs::path(".");
   fs::create_directories(parent, error);

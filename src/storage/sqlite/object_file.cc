@@ -110,12 +110,11 @@ Result<void> migrate(Connection& connection, const std::vector<std::string>& ste
   SW_TRY(const std::int64_t format, connection.number("PRAGMA user_version"));
   const auto known = static_cast<std::int64_t>(steps.size());
   if (format < 0 || format > known) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format(
-            "{} has format {}, and this program knows formats up to {}: a newer program wrote it",
-            connection.path().native(), format, known),
-        0};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} has format {}, but this program supports at most {}: it was "
+                             "written by a newer version",
+                             connection.path().native(), format, known),
+                 0};
   }
   for (std::int64_t step = format; step < known; ++step) {
     SW_CHECK_OK(connection.execute(steps[static_cast<std::size_t>(step)].c_str()));
@@ -152,7 +151,7 @@ Result<void> configure(Connection& connection) {
 
 Result<void> check_ours(Connection& connection) {
   SW_TRY(const std::int64_t id, connection.number("PRAGMA application_id"));
-  if (id != kApplicationId) return damaged(connection, "it is not a database of this program");
+  if (id != kApplicationId) return damaged(connection, "it is not one of this program's databases");
   return {};
 }
 

@@ -126,7 +126,8 @@ std::function<Result<void>(Transaction&)> nothing() {
 
 Result<void> SqliteObject::check_owner() const {
   if (ownership_->generation == generation_) return {};
-  return Error{ErrorCode::kConflict, fmt::format("{} has another owner now", to_string(name_)), 0};
+  return Error{ErrorCode::kConflict,
+               fmt::format("{} is now owned by another opener", to_string(name_)), 0};
 }
 
 Result<void> SqliteObject::locate() {
@@ -145,13 +146,11 @@ Result<void> SqliteObject::upgrade(ObjectFile& file, SqliteTransaction& transact
   SW_TRY(const std::int64_t version, file.schema_version());
   const auto known = static_cast<std::int64_t>(schema_.steps.size());
   if (version < 0 || version > known) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format(
-            "{} has schema version {}, and this program knows versions up to {}: a newer program "
-            "wrote it",
-            to_string(name_), version, known),
-        0};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} has schema version {}, but this program supports at most {}: it "
+                             "was written by a newer version",
+                             to_string(name_), version, known),
+                 0};
   }
   for (std::int64_t step = version; step < known; ++step) {
     auto done = schema_.steps[static_cast<std::size_t>(step)](transaction);
@@ -329,7 +328,7 @@ Result<void> SqliteStorage::open_catalog() {
     const ErrorCode code = opened.error().code;
     if (code != ErrorCode::kCorrupt && code != ErrorCode::kInternal)
       return std::move(opened).error();
-    notice(opened.error().message + "; it is made anew from the objects");
+    notice(opened.error().message + "; rebuilding it from the objects");
     std::filesystem::rename(folder_.catalog(), folder_.catalog().native() + ".damaged", error);
     if (error) return errno_error(error.value(), "setting the damaged catalog aside");
     SW_CHECK_OK(delete_database(folder_.catalog(), options_.vfs));
@@ -488,8 +487,7 @@ Result<void> SqliteStorage::remove(const ObjectName& name) {
   const std::shared_ptr<Ownership> owner = ownership(name);
   const MutexLock lock(owner->use);
   SW_TRY(const auto entry, catalog_->find(name));
-  if (!entry)
-    return Error{ErrorCode::kNotFound, fmt::format("there is no object {}", to_string(name)), 0};
+  if (!entry) return Error{ErrorCode::kNotFound, fmt::format("no object {}", to_string(name)), 0};
   owner->generation = next_generation();
   return drop(entry->file);
 }
