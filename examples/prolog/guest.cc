@@ -174,7 +174,7 @@ Result<Reply> PrologGuest::read_answer() {
     const std::string name(take_line(text));
     reply.error = sw::GuestError{.name = name, .message = std::string(text)};
   } else if (kind != "none") {
-    return Error{ErrorCode::kCorrupt, "its driver answered nonsense"};
+    return Error{ErrorCode::kCorrupt, "invalid answer from its driver"};
   }
   return reply;
 }

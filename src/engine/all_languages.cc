@@ -140,7 +140,7 @@ Result<std::unique_ptr<Language>> guess_language(std::string_view file_name,
         return !interpreter.empty() && has_name(manifest, interpreter);
       },
       [&](const std::string& known) {
-        return fmt::format("cannot tell the language of {}; name it with -l (one of {})",
+        return fmt::format("cannot determine the language of {}; pass -l (one of {})",
                            file_name.empty() ? "the code" : fmt::format("'{}'", file_name), known);
       });
 }

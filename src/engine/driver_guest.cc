@@ -54,7 +54,7 @@ DriverGuest::DriverGuest(const Manifest& manifest, const DriverFacts& driver,
 Result<void> DriverGuest::take_answer(wasm::MemoryView memory, std::uint32_t address,
                                       std::uint32_t length) {
   const auto bytes = memory.range(address, length);
-  if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
+  if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer is outside its memory", 0};
   // A value that is one byte too long is enough to see that it is too long.
   const auto kept = bytes->first(std::min<std::uint64_t>(bytes->size(), answer_bytes_max_));
   // The value is taken out of the answer: for a moment there are two.
@@ -101,7 +101,8 @@ Result<void> DriverGuest::boot(BakeFacts& facts) {
   SW_CHECK_OK(bind(facts));
   SW_CHECK_OK(warm_up());
   if (auto proved = prove_interrupt(); !proved.ok()) {
-    return std::move(proved).error().while_doing("proving that a running cell can be interrupted");
+    return std::move(proved).error().while_doing(
+        "verifying that a running cell can be interrupted");
   }
   SW_TRY(const auto settle, instance().function<void()>("sw_settle"));
   return instance().call(settle);
@@ -174,7 +175,7 @@ Result<void> DriverGuest::after_restore() {
 Result<Reply> DriverGuest::evaluate(const Run& request, std::string_view file_name) {
   // A wish to stop that came too late for the last cell must not hit this one.
   if (!instance().memory().store<std::int32_t>(stop_word_, 0)) {
-    return Error{ErrorCode::kCorrupt, "the stop flag lies outside the guest's memory", 0};
+    return Error{ErrorCode::kCorrupt, "the stop flag is outside the guest's memory", 0};
   }
   answer_bytes_max_ =
       kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;

@@ -111,7 +111,7 @@ Result<Bytes> Language::read_module(const std::filesystem::path& package) const 
 Result<Reply> parse_reply(std::string answer) {
   const std::size_t end = std::min(answer.find('\n'), answer.size());
   if (end > kReplyHeadBytesMax)
-    return Error{ErrorCode::kCorrupt, "its driver answered too much", 0};
+    return Error{ErrorCode::kCorrupt, "answer from its driver is too large", 0};
   LimitedMemory memory;
   try {
     json::parser parser(&memory);
@@ -121,7 +121,7 @@ Result<Reply> parse_reply(std::string answer) {
     answer.erase(0, end + 1);
     return to_reply(parser.release().as_object(), std::move(answer));
   } catch (const std::exception&) {
-    return Error{ErrorCode::kCorrupt, "its driver answered nonsense", 0};
+    return Error{ErrorCode::kCorrupt, "invalid answer from its driver", 0};
   }
 }
 

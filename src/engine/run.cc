@@ -49,17 +49,17 @@ Result<void> validate(const Run& request) {
   if (const auto at = first_invalid_utf8(request.code)) {
     return invalid(fmt::format("the code is not valid UTF-8 (byte {})", *at));
   }
-  if (has_nul(request.file_name)) return invalid("the file name has a NUL byte");
+  if (has_nul(request.file_name)) return invalid("the file name contains a NUL byte");
   for (const auto& [name, value] : request.env) {
     if (!is_env_name(name))
-      return invalid(fmt::format("'{}' cannot be the name of an environment variable", name));
+      return invalid(fmt::format("invalid environment variable name '{}'", name));
     if (has_nul(value))
-      return invalid(fmt::format("the environment variable {} has a NUL byte", name));
+      return invalid(fmt::format("environment variable {} contains a NUL byte", name));
     if (first_invalid_utf8(value))
-      return invalid(fmt::format("the environment variable {} is not valid UTF-8", name));
+      return invalid(fmt::format("environment variable {} is not valid UTF-8", name));
   }
   for (const std::string& argument : request.args) {
-    if (has_nul(argument)) return invalid("an argument has a NUL byte");
+    if (has_nul(argument)) return invalid("an argument contains a NUL byte");
     if (first_invalid_utf8(argument)) return invalid("an argument is not valid UTF-8");
   }
   return {};

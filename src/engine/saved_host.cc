@@ -33,7 +33,7 @@ Bytes encode(const SavedHost& saved) {
 Result<SavedHost> decode_saved_host(BytesView bytes) {
   Head head;
   if (bytes.size() < sizeof head)
-    return Error{ErrorCode::kCorrupt, "a saved session is cut short", 0};
+    return Error{ErrorCode::kCorrupt, "a saved session is truncated", 0};
   std::memcpy(&head, bytes.data(), sizeof head);
   const BytesView rest = bytes.subspan(sizeof head);
   if (head.version != kVersion || head.cells == 0 || head.tmp_bytes > rest.size()) {

@@ -132,14 +132,14 @@ Result<void> Files::copy_out(std::string_view path, const fs::path& host) const 
   }
   SW_TRY(const auto entries, list(path, Depth::kAll));
   fs::create_directories(host, failed);
-  if (failed) return errno_error(failed.value(), "cannot make the folder " + host.native());
+  if (failed) return errno_error(failed.value(), "cannot create the folder " + host.native());
   for (const WorkspaceEntry& one : entries) {
     // Names of the workspace have no slash and are not "..", and the folder is new: all of it is
     // within.
     const fs::path to = host / one.path.substr(entry.path.size() + 1);
     if (one.type == wasi::FileType::kDirectory) {
       fs::create_directories(to, failed);
-      if (failed) return errno_error(failed.value(), "cannot make the folder " + to.native());
+      if (failed) return errno_error(failed.value(), "cannot create the folder " + to.native());
     } else if (one.type == wasi::FileType::kRegularFile) {
       SW_TRY(const Bytes content, read(one.path));
       SW_CHECK_OK(write_file_atomically(to, content));

@@ -170,13 +170,12 @@ Result<void> Interpreter::agree_on_count(Execution& run) {
     if (!taken_back.ok() && !damaged) return std::move(taken_back).error();
     if (!damaged && *taken_back) {
       (void)pool_.take(this, run.id());
-      add(note, fmt::format("run {} was taken back, because its answer was lost", here));
+      add(note, fmt::format("run {} was undone because its answer was lost", here));
       return {};
     }
   }
   add(note, fmt::format("stale: the sandbox knows of {} runs of this context and its interpreter "
-                        "of {}, so memory "
-                        "and files may be of different runs",
+                        "of {}, so memory and files may be from different runs",
                         known, here));
   run.row.executions = known;  // so that it is said once
   return {};
@@ -215,14 +214,15 @@ Result<void> Interpreter::ensure_session(Execution& run) {
   MutexLock lock(mutex_);
   if (!contexts_->has_memory(run.id())) {
     lock.unlock();
-    return boot(run, run.row.executions == 0 ? kNewContextNote
-                                             : "no run of the context is saved, so it begins anew");
+    return boot(run, run.row.executions == 0
+                         ? kNewContextNote
+                         : "no run of the context is saved, so it starts fresh");
   }
   SW_TRY(const snapshot::VersionInfo version, contexts_->newest(run.id()));
   lock.unlock();
   if (version.build != engine_->info().build) {
-    return boot(run, fmt::format("the saved memory belongs to another build ({}); it stays until a "
-                                 "run of this build is saved",
+    return boot(run, fmt::format("the saved memory belongs to another build ({}); it is kept until "
+                                 "a run of this build is saved",
                                  version.build));
   }
   return restore(run, version);
@@ -247,7 +247,7 @@ Result<void> Interpreter::restore(Execution& run, const snapshot::VersionInfo& v
   auto session = engine_->restore({.workspace = run.mirror}, stored);
   if (!session.ok()) {
     return engine_failed(std::move(session).error().while_doing(fmt::format(
-        "restoring context '{}' (undo its last run, go back to a checkpoint, or delete it)",
+        "restoring context '{}' (undo its last run, restore a checkpoint, or delete it)",
         run.id())));
   }
   run.resident->live = stored.take_live();
@@ -257,8 +257,8 @@ Result<void> Interpreter::restore(Execution& run, const snapshot::VersionInfo& v
   run.resident->session = *std::move(session);
   run.told().state = ContextState::kRestored;
   if (run.row.stale()) {
-    add(run.told().note, fmt::format("stale: the memory is that of run {}; what was done up to run "
-                                     "{} could not be saved",
+    add(run.told().note, fmt::format("stale: the memory is that of run {}; later runs, up to run "
+                                     "{}, could not be saved",
                                      *run.row.saved_execution, run.row.executions));
   }
   return {};
@@ -309,7 +309,7 @@ void Interpreter::decide(Execution& run) {
     roll_back(run);
   } else if (!run.resident) {
     put_files_back(run);
-    add(run.told().note, "the memory of this run was not saved, and its files were put back");
+    add(run.told().note, "the memory of this run was not saved, and its files were rolled back");
   } else {
     if (!result.cwd.empty()) row.cwd = folder_told(*run.mirror, result.cwd);
     if (after_error == AfterError::kFilesBack) put_files_back(run);
@@ -322,7 +322,7 @@ void Interpreter::roll_back(Execution& run) {
   put_files_back(run);
   if (!contexts_->has_memory(run.id())) {
     add(run.told().note,
-        "rolled back: no run of the context is saved, so the next one begins anew");
+        "rolled back: no run of the context is saved, so the next one starts fresh");
   } else if (row.saved_execution == row.executions - 1) {
     row.saved_execution = row.executions;
     row.before->rolled_back = true;

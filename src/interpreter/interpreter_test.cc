@@ -190,7 +190,7 @@ TEST_P(FateTest, ARunWhoseAnswerWasLostIsTakenBack) {
   const auto next = run_known(kRead, 1);
   EXPECT_EQ(value(next), "1");
   EXPECT_EQ(next.outcome.context->executions, 2u);
-  EXPECT_THAT(next.outcome.context->note, HasSubstr("run 2 was taken back"));
+  EXPECT_THAT(next.outcome.context->note, HasSubstr("run 2 was undone"));
   EXPECT_THAT(next.outcome.context->note, ::testing::Not(HasSubstr("stale")));
   EXPECT_EQ(file_a(), "old");
 }
@@ -252,7 +252,7 @@ TEST_F(InterpreterTest, ARolledBackRunIsToldAndGoesOnFromTheOneBeforeIt) {
 
 TEST_F(InterpreterTest, AFirstRunThatIsRolledBackLeavesAFreshContext) {
   const auto failed = run(write_a_then("error"), AfterError::kRollback);
-  EXPECT_THAT(failed.outcome.context->note, HasSubstr("the next one begins anew"));
+  EXPECT_THAT(failed.outcome.context->note, HasSubstr("the next one starts fresh"));
   EXPECT_EQ(failed.outcome.context->executions, 1u);
   EXPECT_FALSE(failed.snapshot);
   EXPECT_EQ(file_a(), "none");
@@ -277,7 +277,7 @@ TEST_F(InterpreterTest, TheNextRunAfterALostOneIsToldWhoseMemoryItHas) {
   run(kInc);
   const auto ended = run(R"({"op":"chdir","cwd":"/workspace/e","then":"invalidate"})");
   EXPECT_THAT(ended.outcome.context->note,
-              HasSubstr("the memory of this run was not saved, and its files were put back"));
+              HasSubstr("the memory of this run was not saved, and its files were rolled back"));
   EXPECT_EQ(ended.outcome.cwd, "/workspace");
   const auto restored = run(kRead);
   EXPECT_THAT(restored.outcome.context->note, HasSubstr("stale: the memory is that of run 1"));
@@ -480,7 +480,7 @@ TEST_F(InterpreterTest, ARunWhoseAnswerWasLostIsTakenBack) {
   EXPECT_EQ(value(next), "2");
   EXPECT_EQ(next.outcome.context->executions, 3u);
   EXPECT_EQ(next.outcome.context->state, ContextState::kRestored);
-  EXPECT_THAT(next.outcome.context->note, HasSubstr("run 3 was taken back"));
+  EXPECT_THAT(next.outcome.context->note, HasSubstr("run 3 was undone"));
   EXPECT_THAT(run_known(kInc, 3).outcome.context->note, IsEmpty());
 }
 
@@ -490,7 +490,7 @@ TEST_F(InterpreterTest, AFirstRunWhoseAnswerWasLostLeavesNothing) {
   EXPECT_EQ(value(again), "1");
   EXPECT_EQ(again.outcome.context->state, ContextState::kFresh);
   EXPECT_EQ(again.outcome.context->executions, 1u);
-  EXPECT_THAT(again.outcome.context->note, HasSubstr("run 1 was taken back"));
+  EXPECT_THAT(again.outcome.context->note, HasSubstr("run 1 was undone"));
 }
 
 TEST_F(InterpreterTest, ALostRunThatWasNotSavedIsTakenBackToo) {
@@ -499,7 +499,7 @@ TEST_F(InterpreterTest, ALostRunThatWasNotSavedIsTakenBackToo) {
   const auto next = run_known(kRead, 1);
   EXPECT_EQ(value(next), "1");
   EXPECT_EQ(next.outcome.context->executions, 2u);
-  EXPECT_THAT(next.outcome.context->note, HasSubstr("taken back"));
+  EXPECT_THAT(next.outcome.context->note, HasSubstr("undone"));
   EXPECT_THAT(next.outcome.context->note, ::testing::Not(HasSubstr("stale")));
 }
 

@@ -151,7 +151,7 @@ class Routes {
     const json::value* const given = body.if_contains("runs");
     boost::system::error_code error;
     const auto runs = given ? given->to_number<std::uint32_t>(error) : 1U;
-    if (error || runs == 0) return refusal("runs must be a whole number from 1 on");
+    if (error || runs == 0) return refusal("runs must be an integer of at least 1");
     return context_response(200, interpreter_.undo(id, runs));
   }
 

@@ -276,7 +276,7 @@ class Routes {
       json::error_code failed;
       if (value->is_number()) runs = value->to_number<std::uint32_t>(failed);
       if (!value->is_number() || failed || runs == 0)
-        return protocol::refusal("runs must be a whole number from 1 on");
+        return protocol::refusal("runs must be an integer of at least 1");
     }
     return done(sandbox_.undo(id, runs));
   }

@@ -118,7 +118,7 @@ Result<void> Sandbox::store(const Step& step) {
   });
   if (!stored.ok()) {
     forget();
-    return std::move(stored).error().as_fault().while_doing("storing what was done");
+    return std::move(stored).error().as_fault().while_doing("storing the run");
   }
   if (step.files && store_) store_->written(std::move(changes));
   record_ = std::move(record);

@@ -29,7 +29,7 @@ Error bad_answer(std::string_view what) {
 
 /// Whoever wrote the Interpreter: what the rest relies on.
 Result<void> check(const protocol::ExecuteResponse& response) {
-  if (!response.outcome.context) return bad_answer("no word of the context");
+  if (!response.outcome.context) return bad_answer("nothing about the context");
   if (!Workspace::normalize(response.outcome.cwd).ok()) {
     return bad_answer("a working directory outside of /workspace");
   }

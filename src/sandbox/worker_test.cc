@@ -80,7 +80,7 @@ TEST_F(WorkerTest, ARunWhoseFilesWereLostIsTakenBackFromMemory) {
   const json::value next = run({{"op", "read"}});
   EXPECT_EQ(count(next), "1");
   EXPECT_EQ(next.at("executionCount"), 2);
-  EXPECT_THAT(std::string(next.at_pointer("/context/note").as_string()), HasSubstr("taken back"));
+  EXPECT_THAT(std::string(next.at_pointer("/context/note").as_string()), HasSubstr("undone"));
   EXPECT_FALSE(run({{"op", "read"}}).at("context").as_object().contains("note")) << "said once";
 }
 
@@ -93,7 +93,7 @@ TEST_F(WorkerTest, AFailedRunWhoseFilesWereLostIsTakenBackFromMemory) {
   disk.fail_commits(std::nullopt);
   const json::value next = run({{"op", "read"}});
   EXPECT_EQ(count(next), "1");
-  EXPECT_THAT(std::string(next.at_pointer("/context/note").as_string()), HasSubstr("taken back"));
+  EXPECT_THAT(std::string(next.at_pointer("/context/note").as_string()), HasSubstr("undone"));
   EXPECT_EQ(read("f").at("content"), "good");
 }
 

@@ -180,7 +180,7 @@ class Notes(unittest.TestCase):
         status, _, err = self.run_in("--timeout", "300ms", "-c", self.STUBBORN)
         self.assertEqual(status, 124)
         self.assertIn("sandbox-workers: the context is new; the memory of this run was not saved, "
-                      "and its files were put back\n", err)
+                      "and its files were rolled back\n", err)
         self.assertIn("no run of the context is saved", self.run_in("-c", "1")[2])
 
     def test_so_does_its_json(self):

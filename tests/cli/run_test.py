@@ -304,7 +304,7 @@ class Languages(unittest.TestCase):
                     self.assertEqual(err, "")
                 else:
                     self.assertEqual((status, err), (3, f"sandbox-workers: nothing was written back to {folder}: shared "
-                                                        "was changed on the host meanwhile\n"))
+                                                        "was changed on the host during the run\n"))
             text = pathlib.Path(folder, "shared").read_text()
             self.assertEqual((text, ended[text[0]][1]), (text[0] * 9999, 0))
             self.assertFalse([name for name in os.listdir(folder) if name.startswith(".")])
@@ -390,7 +390,7 @@ class BadInput(unittest.TestCase):
             self.refused("run", "--frob", "-c", "1", says="not expected: --frob; put -- before the program's arguments")
             self.refused("repl", says="--language is required (see sandbox-workers repl --help)")
             self.refused("run", "-c", "1", says="-l")
-            self.refused("run", str(plain), says="cannot tell the language")
+            self.refused("run", str(plain), says="cannot determine the language")
             self.refused("run", folder, says="has no main program")
             self.refused("run", "-l", "python", "-c", "", says="Non-empty code")
             self.refused("run", "-l", "python", "-c", " \n", says="Non-empty code")
@@ -513,7 +513,7 @@ class Sandboxes(unittest.TestCase):
         cut_off = "n = 2; open('f', 'w').close()\nwhile True:\n  try:\n    while True: pass\n  except BaseException: pass"
         status, _, err = self.run_in("python", cut_off, "--timeout", "300ms")
         self.assertEqual(status, 124)
-        self.assertIn("the memory of this run was not saved, and its files were put back", err)
+        self.assertIn("the memory of this run was not saved, and its files were rolled back", err)
         status, out, err = self.run_in("python", "import os; n, os.listdir('.')")
         self.assertEqual((status, out), (0, "(1, [])\n"))
         self.assertIn("could not be saved", err)

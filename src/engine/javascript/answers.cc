@@ -12,7 +12,7 @@ namespace sw::engine::javascript {
 
 namespace {
 
-Error nonsense() { return Error{ErrorCode::kCorrupt, "its driver answered nonsense", 0}; }
+Error nonsense() { return Error{ErrorCode::kCorrupt, "invalid answer from its driver", 0}; }
 
 }  // namespace
 

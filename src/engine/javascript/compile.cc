@@ -91,7 +91,7 @@ Result<Stripped> JavaScriptGuest::strip_types(std::string_view code, bool is_mod
   if (!answer) {
     SW_CHECK_OK(drop_exception());
     return Stripped{.kind = Stripped::Kind::kInvalid,
-                    .text = "too deeply nested to find the types in it",
+                    .text = "too deeply nested to remove its types",
                     .line = 0};
   }
   return parse_stripped(*answer);

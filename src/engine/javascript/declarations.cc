@@ -69,7 +69,7 @@ Result<void> Declarations::prepare(QuickJs& js, const Internals& internals, JsVa
     // language's own (undefined, NaN).
     if (on_global.exists && (on_global.flags & (kConfigurable | kWritable)) == kWritable &&
         !js.memory().store(at + kDeclareFlagsAt, std::uint8_t{0})) {
-      return Error{ErrorCode::kCorrupt, "compiled code lies outside the memory", 0};
+      return Error{ErrorCode::kCorrupt, "compiled code is outside the memory", 0};
     }
     Name name;
     name.atom = atom;

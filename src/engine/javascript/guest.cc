@@ -142,8 +142,7 @@ Result<Reply> JavaScriptGuest::evaluate(const Run& request, std::string_view fil
 Result<Reply> JavaScriptGuest::run_cell(const Run& request, std::string_view file_name) {
   SW_CHECK_OK(begin(request, file_name));
   if (!set_time_zone()) {
-    return error_reply("RangeError",
-                       "the environment variable TZ names no time zone that is known here");
+    return error_reply("RangeError", "unknown time zone in TZ");
   }
   SW_TRY(Compiled compiled, compile_cell(request, file_name));
   if (compiled.reply) return *std::move(compiled.reply);

@@ -210,7 +210,7 @@ Result<std::uint32_t> call_host_function(JavaScriptGuest& guest, std::uint32_t n
                     static_cast<std::size_t>((*letters)[1] - kFirstLetter)
               : SIZE_MAX;
   if (index >= all_functions().size())
-    return Error{ErrorCode::kCorrupt, "the guest called a host function that is none", 0};
+    return Error{ErrorCode::kCorrupt, "the guest called an unknown host function", 0};
   auto result = all_functions()[index].function(guest, Arguments(guest.js(), arguments, count));
   if (!result.ok()) return std::move(result).error();
   if (*result == JsValue::exception()) return std::uint32_t{0};

@@ -261,7 +261,7 @@ Result<void> Internals::guard_value(QuickJs& js, JsValue code) const {
         js.memory().store(object, static_cast<std::uint8_t>(null_object_opcode_)) &&
         js.memory().store(object + 1, static_cast<std::uint8_t>(null_object_kind_)) &&
         js.memory().store(put, static_cast<std::uint8_t>(define_opcode_));
-    if (!stored) return Error{ErrorCode::kCorrupt, "compiled code lies outside the memory", 0};
+    if (!stored) return Error{ErrorCode::kCorrupt, "compiled code is outside the memory", 0};
     return {};
   }
   return {};
@@ -287,7 +287,7 @@ Result<void> Internals::set_aside_jobs(QuickJs& js, std::uint32_t list) const {
   // The list set aside ends with 0 and has links in one direction only.
   if (!store(last, word<std::uint32_t>(js, list)) || !store(list, first) ||
       !store(job_list_, job_list_) || !store(job_list_ + 4, job_list_)) {
-    return Error{ErrorCode::kCorrupt, "the list of jobs lies outside the memory", 0};
+    return Error{ErrorCode::kCorrupt, "the list of jobs is outside the memory", 0};
   }
   return {};
 }
@@ -299,7 +299,7 @@ Result<void> Internals::free_jobs(QuickJs& js, std::uint32_t list,
     if (job == 0 || (count % kJobsPerLook == 0 && must_stop())) return {};
     const auto arguments = word<std::uint32_t>(js, job + kJobCountAt);
     if (arguments > kJobArgumentsMax || !js.memory().store(list, word<std::uint32_t>(js, job))) {
-      return Error{ErrorCode::kCorrupt, "the list of jobs makes no sense", 0};
+      return Error{ErrorCode::kCorrupt, "the list of jobs is inconsistent", 0};
     }
     for (std::uint32_t i = 0; i < arguments; ++i) {
       SW_CHECK_OK(js.free(JsValue{word<std::uint64_t>(js, job + kJobArgumentsAt + 8 * i)}));

@@ -68,7 +68,7 @@ Result<std::uint32_t> normalize_library_module(JavaScriptGuest& guest, std::stri
     const std::string file = fmt::format("{}{}", path, ending);
     if (guest.wasi().files().read_file(file).ok()) return guest.js().place(file);
   }
-  return refuse(guest, specifier, "it is in none of the libraries");
+  return refuse(guest, specifier, "not in any library");
 }
 
 /// The names a file may have that a program calls `path`: as TypeScript's own tools do, the file
@@ -131,7 +131,7 @@ Result<std::uint32_t> normalize_module(JavaScriptGuest& guest, std::uint32_t bas
   if (wanted.starts_with("file://")) wanted.remove_prefix(7);
   if (!wanted.starts_with('/') && !wanted.starts_with("./") && !wanted.starts_with("../")) {
     return refuse(guest, specifier,
-                  "there is no such built-in module, and files begin with '/', './' or '../'");
+                  "no such built-in module, and file paths begin with '/', './' or '../'");
   }
   // A cell lies nowhere; its imports start from the working directory.
   const std::string importer = guest_string(guest, base);

@@ -108,7 +108,7 @@ Result<Reply> JavaScriptGuest::answer_with(JsValue shown, Reply reply, std::stri
       return reply;
     }
   }
-  return Error{ErrorCode::kCorrupt, "its driver answered nonsense", 0};
+  return Error{ErrorCode::kCorrupt, "invalid answer from its driver", 0};
 }
 
 Result<Reply> JavaScriptGuest::never_settled() {
@@ -161,7 +161,8 @@ Result<Reply> JavaScriptGuest::fail_to_compile(std::string_view code, std::strin
     if (const auto keyword = module_keyword(line_of(code, *reply.error->line_number))) {
       reply.error->message =
           *keyword == "import"
-              ? "import declarations stand at the top level of a cell; elsewhere use `await "
+              ? "import declarations are only allowed at the top level of a cell; elsewhere use "
+                "`await "
                 "import(…)`"
               : "a cell cannot export; its top-level names are seen by later cells anyway";
       if (!reply.error->traceback.empty())

@@ -42,7 +42,7 @@ Result<std::uint32_t> load_word(MemoryView memory, std::uint64_t address) {
                         : std::nullopt;
   if (!word || *word == 0) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("CPython's structures do not lead on at {:#x}", address), 0};
+                 fmt::format("CPython's structures are invalid at {:#x}", address), 0};
   }
   return *word;
 }
@@ -64,8 +64,8 @@ Result<Interrupt> Interrupt::find(MemoryView memory) {
   const auto table = memory.load<std::array<std::uint64_t, kWordCount>>(
       static_cast<std::uint32_t>(runtime + kCookie.size()));
   if (!table || (*table)[kPyVersion] >> 16 != kVersion || (*table)[kFreeThreaded] != 0) {
-    return Error{ErrorCode::kInvalidArgument, "the table of CPython's offsets is another version's",
-                 0};
+    return Error{ErrorCode::kInvalidArgument,
+                 "the table of CPython's offsets is for another version", 0};
   }
   SW_TRY(const std::uint64_t interpreter, load_word(memory, runtime + (*table)[kInterpretersHead]));
   SW_TRY(const std::uint64_t thread, load_word(memory, interpreter + (*table)[kThreadsHead]));
@@ -85,7 +85,7 @@ Result<Interrupt> Interrupt::find(MemoryView memory) {
 Result<void> Interrupt::check_aligned() const {
   if (eval_breaker_ % alignof(std::uint32_t) == 0 && async_exc_ % alignof(std::uint32_t) == 0)
     return {};
-  return Error{ErrorCode::kCorrupt, "CPython's interrupt words are no words of its memory", 0};
+  return Error{ErrorCode::kCorrupt, "CPython's interrupt words are not in its memory", 0};
 }
 
 Result<Interrupt> Interrupt::load(const BakeFacts& facts) {
@@ -121,7 +121,7 @@ Result<void> Interrupt::withdraw(MemoryView memory) const {
   const auto breaker_bytes = memory.range(eval_breaker_, sizeof(std::uint32_t));
   const auto exception_bytes = memory.range(async_exc_, sizeof(std::uint32_t));
   if (!breaker_bytes || !exception_bytes)
-    return Error{ErrorCode::kCorrupt, "CPython's interrupt words lie outside its memory", 0};
+    return Error{ErrorCode::kCorrupt, "CPython's interrupt words are outside its memory", 0};
   // Another thread may be asking for the interrupt just now.
   const auto breaker = shared_word(*breaker_bytes);
   const auto exception = shared_word(*exception_bytes);

@@ -67,7 +67,7 @@ Result<void> define_door(wasm::Linker& linker) {
 Result<void> PythonGuest::take_answer(wasm::MemoryView memory, std::uint32_t address,
                                       std::uint32_t length) {
   const auto bytes = memory.range(address, length);
-  if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer lies outside its memory", 0};
+  if (!bytes) return Error{ErrorCode::kCorrupt, "the guest's answer is outside its memory", 0};
   // A value that is one byte too long is enough to see that it is too long.
   const auto kept = bytes->first(std::min<std::uint64_t>(bytes->size(), answer_bytes_max_));
   if (as_text(kept) == kStopping) {
@@ -111,7 +111,8 @@ Result<void> PythonGuest::boot(BakeFacts& facts) {
   SW_TRY(interrupt_, Interrupt::find(instance().memory()));
   SW_CHECK_OK(raise_stack_limits(instance().memory(), interrupt_.thread_state()));
   if (auto proved = prove_interrupt(); !proved.ok()) {
-    return std::move(proved).error().while_doing("proving that a running cell can be interrupted");
+    return std::move(proved).error().while_doing(
+        "verifying that a running cell can be interrupted");
   }
   interrupt_.save(facts);
   SW_CHECK_OK(turn(kSettle));

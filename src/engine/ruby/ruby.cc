@@ -32,7 +32,7 @@ Result<void> add_library(wasi::LayoutBuilder& builder, wasi::SharedBytes library
 // calls them.
 Result<void> refuse_to_unwind(wasm::Linker& linker) {
   const auto refuse = []() -> Result<void> {
-    return Error{ErrorCode::kGuestTrap, "the main stack was to be unwound", 0};
+    return Error{ErrorCode::kGuestTrap, "attempt to unwind the main stack", 0};
   };
   const auto refuse_buffer = [refuse](wasm::Caller&, std::uint32_t) { return refuse(); };
   const auto refuse_end = [refuse](wasm::Caller&) { return refuse(); };

@@ -41,7 +41,7 @@ Result<Reply> RubyGuest::evaluate(const Run& request, std::string_view file_name
   if (reply.ok() || reply.error().code != ErrorCode::kGuestExit) return reply;
   // A program's own exit comes back as an answer. Ruby itself exits where memory ends before it can
   // make an error.
-  return Error{ErrorCode::kGuestTrap, "Ruby gave up", 0};
+  return Error{ErrorCode::kGuestTrap, "Ruby aborted", 0};
 }
 
 Result<void> RubyGuest::finish() {
