@@ -79,7 +79,7 @@ def main() -> int:
     arguments = parser.parse_args()
     known = names(arguments.repository)
     if unknown := [name for name in arguments.names if name not in known]:
-        print(f"There is no target {unknown[0]}; there are {', '.join(known)}.", file=sys.stderr)
+        print(f"Unknown target {unknown[0]}; the targets are {', '.join(known)}.", file=sys.stderr)
         return 2
     return 0 if all([run(arguments, name) for name in arguments.names or known]) else 1
 

@@ -19,7 +19,7 @@ struct Parser {
   Number program() {
     SW_TRY(const long value, operation(0, 0));
     take_one_of("");  // passes over spaces
-    return rest.empty() ? Number(value) : problem("cannot go on at '" + std::string(rest) + "'");
+    return rest.empty() ? Number(value) : problem("unexpected '" + std::string(rest) + "'");
   }
   Number operation(std::size_t level, int depth) {
     static constexpr const char* kSigns[] = {"+-", "*/"};
@@ -44,7 +44,7 @@ struct Parser {
     for (const auto& [name, value] : env) {
       if (name == word.substr(4)) return parse(value);
     }
-    return problem("there is no " + word);
+    return problem("undefined: " + word);
   }
   char take_one_of(std::string_view signs) {  // 0: the next sign is none of these
     rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size()));
@@ -56,7 +56,7 @@ struct Parser {
     const char* const last = text.data() + text.size();
     const auto [end, error] = std::from_chars(text.data(), last, number);
     return error == std::errc() && end == last ? Number(number)
-                                               : problem("'" + text + "' is no number");
+                                               : problem("'" + text + "' is not a number");
   }
   static Number apply(__int128 left, char sign, long right) {
     if (sign == '/' && right == 0) return problem("division by zero");

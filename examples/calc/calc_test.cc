@@ -45,12 +45,12 @@ TEST(Calc, Computes) {
 
 TEST(Calc, EveryProblemIsASyntaxError) {
   EXPECT_EQ(evaluate("1 / 0"), "SyntaxError: division by zero");
-  EXPECT_EQ(evaluate("env.X"), "SyntaxError: there is no env.X");
-  EXPECT_EQ(evaluate("env.X", {{"X", "many"}}), "SyntaxError: 'many' is no number");
+  EXPECT_EQ(evaluate("env.X"), "SyntaxError: undefined: env.X");
+  EXPECT_EQ(evaluate("env.X", {{"X", "many"}}), "SyntaxError: 'many' is not a number");
   EXPECT_EQ(evaluate("(1"), "SyntaxError: ')' is missing");
-  EXPECT_EQ(evaluate("1 2"), "SyntaxError: cannot go on at '2'");
-  EXPECT_EQ(evaluate("1)"), "SyntaxError: cannot go on at ')'");
-  EXPECT_EQ(evaluate(" "), "SyntaxError: '' is no number");
+  EXPECT_EQ(evaluate("1 2"), "SyntaxError: unexpected '2'");
+  EXPECT_EQ(evaluate("1)"), "SyntaxError: unexpected ')'");
+  EXPECT_EQ(evaluate(" "), "SyntaxError: '' is not a number");
   EXPECT_EQ(evaluate("9223372036854775807 + 1"), "SyntaxError: the result is too large");
   EXPECT_EQ(evaluate("(0 - 9223372036854775807 - 1) / -1"), "SyntaxError: the result is too large");
   EXPECT_EQ(evaluate(std::string(100'000, '(')), "SyntaxError: nested too deeply");

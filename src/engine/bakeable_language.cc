@@ -51,7 +51,7 @@ Result<BakeFacts> BakeableLanguage::boot_here(const bake::BootInput& input,
   SW_CHECK_OK(guest->boot(facts));
   if (const std::string reason = instance->reason_not_at_rest(); !reason.empty()) {
     return Error{ErrorCode::kInternal,
-                 fmt::format("the booted memory is not the whole state: {}", reason), 0};
+                 fmt::format("the booted memory does not hold the whole state: {}", reason), 0};
   }
   SW_CHECK_OK(keep(instance->memory().bytes()));
   return facts;

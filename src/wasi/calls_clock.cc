@@ -163,7 +163,7 @@ Result<Errno> Poll::run() {
     SW_TRY(end, wait());
   }
   switch (end) {
-    case WaitEnd::kCancelled: return Error{ErrorCode::kGuestStopped, "stopped while it slept", 0};
+    case WaitEnd::kCancelled: return Error{ErrorCode::kGuestStopped, "stopped while sleeping", 0};
     case WaitEnd::kReady:
       for (const u64 userdata : input_waiters_) report(userdata, kFdRead, Errno::kSuccess, 1);
       break;

@@ -60,7 +60,7 @@ Bytes TreeState::serialize() const {
 
 Result<TreeState> TreeState::parse(BytesView blob) {
   ByteReader in(blob);
-  const Error corrupt{ErrorCode::kCorrupt, "saved files: not what was written", 0};
+  const Error corrupt{ErrorCode::kCorrupt, "saved files: invalid", 0};
   if (in.get<std::uint8_t>() != kVersion) return corrupt;
   TreeState state;
   for (std::uint32_t left = in.get_count(kEntryBytesMin); left != 0; --left) {

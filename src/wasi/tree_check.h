@@ -47,7 +47,7 @@ inline std::string tree_fault(const Tree& tree, const std::vector<const Node*>& 
       folders_in.emplace(&node, 0);
       std::uint32_t depth = 0;
       for (const Node* at = node.parent; at != nullptr; at = at->parent) ++depth;
-      expect(depth <= tree.limits().depth_max, path + " lies too deep");
+      expect(depth <= tree.limits().depth_max, path + " is nested too deep");
     }
     expect(node.size() <= tree.limits().file_bytes_max, path + " is too large");
     return fault.empty();

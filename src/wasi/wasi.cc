@@ -91,7 +91,7 @@ Result<Errno> Wasi::write_output(Stream stream, BytesView bytes) {
   }
   if (passed.size() < bytes.size() && run_.limits.output_overflow == OutputOverflow::kEndRun) {
     return Error{ErrorCode::kLimitExceeded,
-                 fmt::format("the output passed its limit of {} bytes", max), 0};
+                 fmt::format("the output exceeded its limit of {} bytes", max), 0};
   }
   return Errno::kSuccess;
 }

@@ -111,7 +111,7 @@ Result<JsValue> random_fill(JavaScriptGuest& guest, const Arguments& arguments) 
   SW_TRY(const auto bytes, arguments.bytes(0));
   SW_TRY(const wasi::Errno filled, wasi::fill_random(bytes, guest.js().cancellation()));
   if (filled != wasi::Errno::kSuccess) {
-    return Error{ErrorCode::kUnavailable, "no random bytes from the kernel", 0};
+    return Error{ErrorCode::kUnavailable, "cannot get random bytes from the kernel", 0};
   }
   return JsValue::undefined();
 }

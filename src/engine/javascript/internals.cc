@@ -270,7 +270,7 @@ Result<void> Internals::guard_value(QuickJs& js, JsValue code) const {
 Result<void> Internals::reseed(QuickJs& js) const {
   const auto state = js.memory().range(random_state_, 8);
   if (!state || wasi::fill_random(*state) != wasi::Errno::kSuccess) {
-    return Error{ErrorCode::kUnavailable, "no random bytes from the kernel", 0};
+    return Error{ErrorCode::kUnavailable, "cannot get random bytes from the kernel", 0};
   }
   // The generator stays at zero for ever.
   if (word<std::uint64_t>(js, random_state_) == 0) (*state)[0] = std::byte{1};

@@ -164,7 +164,7 @@ Result<Reply> JavaScriptGuest::fail_to_compile(std::string_view code, std::strin
               ? "import declarations are only allowed at the top level of a cell; elsewhere use "
                 "`await "
                 "import(…)`"
-              : "a cell cannot export; its top-level names are seen by later cells anyway";
+              : "a cell cannot export; its top-level names are visible to later cells anyway";
       if (!reply.error->traceback.empty())
         reply.error->traceback[0] = "SyntaxError: " + reply.error->message;
     }

@@ -71,7 +71,7 @@ Result<Interrupt> Interrupt::find(MemoryView memory) {
   SW_TRY(const std::uint64_t thread, load_word(memory, interpreter + (*table)[kThreadsHead]));
   SW_TRY(const std::uint64_t back, load_word(memory, thread + (*table)[kThreadInterpreter]));
   if (back != interpreter)
-    return Error{ErrorCode::kCorrupt, "CPython's thread belongs to no interpreter", 0};
+    return Error{ErrorCode::kCorrupt, "CPython's thread does not belong to an interpreter", 0};
   Interrupt interrupt;
   interrupt.thread_state_ = static_cast<std::uint32_t>(thread);
   interrupt.eval_breaker_ =
