@@ -71,9 +71,9 @@ void check_links(const UniqueFd& folder) {
   const LinkModel model(scan_host_folder(folder.get()).value());
   for (const std::string& link : model.links()) {
     std::size_t steps = kLinkSteps;
-    const LinkModel::Way way = model.follow(link, steps);
+    const LinkModel::Resolution resolution = model.resolve(link, steps);
     if (steps == 0) continue;
-    require((way.danger == LinkModel::Danger::kReal) == kernel_leaves(folder.get(), link),
+    require((resolution.escape == LinkModel::Escape::kCertain) == kernel_leaves(folder.get(), link),
             "the kernel agrees", link);
   }
 }

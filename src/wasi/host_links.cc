@@ -81,16 +81,16 @@ std::vector<std::string> LinkModel::links() const {
   return found;
 }
 
-/// One link on its way. Where nothing is, or a file, the way goes on as if through new folders.
+/// Resolves one link. Where nothing is, or a file, the path continues as if through new folders.
 class LinkModel::Walk {
  public:
-  Walk(const Place& link, std::size_t& steps_left, Way& way)
-      : at_(link.parent), steps_left_(steps_left), way_(way) {
+  Walk(const Place& link, std::size_t& steps_left, Resolution& resolution)
+      : at_(link.parent), steps_left_(steps_left), resolution_(resolution) {
     follow(link);
   }
 
   void run() {
-    while (way_.danger == Danger::kNone && next_ < rest_.size()) {
+    while (resolution_.escape == Escape::kNone && next_ < rest_.size()) {
       const std::size_t end = std::min(rest_.find('/', next_), rest_.size());
       const std::string name = rest_.substr(next_, end - next_);
       next_ = end + 1;
@@ -102,25 +102,27 @@ class LinkModel::Walk {
 
  private:
   void spend(std::size_t steps) {
-    if (steps_left_ < steps) stop(Danger::kLatent, "there are too many links to follow them all");
+    if (steps_left_ < steps) stop(Escape::kPossible, "there are too many links to follow them all");
     steps_left_ -= std::min(steps, steps_left_);
   }
 
-  void stop(Danger danger, std::string_view problem) {
-    way_.danger = danger;
-    way_.problem = problem;
+  void stop(Escape escape, std::string_view problem) {
+    resolution_.escape = escape;
+    resolution_.problem = problem;
   }
   void stop_at_unknown(std::string_view problem) {
-    stop(dangles_ ? Danger::kLatent : Danger::kUnknown, problem);
+    stop(dangles_ ? Escape::kPossible : Escape::kUnknown, problem);
   }
-  void lead_out() { stop(dangles_ ? Danger::kLatent : Danger::kReal, "leads out of the folder"); }
+  void lead_out() {
+    stop(dangles_ ? Escape::kPossible : Escape::kCertain, "leads out of the folder");
+  }
 
   void follow(const Place& link) {
     if (link.opaque) stop_at_unknown("leads through a link that cannot be read");
     else if (link.target.empty() || link.target.front() == '/') lead_out();
-    else if (++way_.followed > kSymlinksFollowedMax)
-      stop(Danger::kLatent, "leads through too many links");
-    if (way_.danger != Danger::kNone) return;
+    else if (++resolution_.links_followed > kSymlinksFollowedMax)
+      stop(Escape::kPossible, "leads through too many links");
+    if (resolution_.escape != Escape::kNone) return;
     std::string rest = link.target;
     if (next_ < rest_.size()) rest.append("/").append(rest_, next_);
     rest_ = std::move(rest);
@@ -143,7 +145,7 @@ class LinkModel::Walk {
       stop_at_unknown("leads through a folder that cannot be read");
       return;
     }
-    way_.looked_at.push_back(at_->path.empty() ? name : at_->path + "/" + name);
+    resolution_.visited.push_back(at_->path.empty() ? name : at_->path + "/" + name);
     const auto child = at_->children.find(name);
     const bool is_there = child != at_->children.end();
     if (is_there && child->second->kind == Place::Kind::kFolder) at_ = child->second.get();
@@ -160,14 +162,15 @@ class LinkModel::Walk {
   std::string rest_;
   std::size_t next_ = 0;  // where in rest_
   std::size_t& steps_left_;
-  Way& way_;
+  Resolution& resolution_;
 };
 
-LinkModel::Way LinkModel::follow(const std::string& link, std::size_t& steps_left) const {
-  Way way;
+LinkModel::Resolution LinkModel::resolve(const std::string& link, std::size_t& steps_left) const {
+  Resolution resolution;
   const Place* const place = find(link);
-  if (place != nullptr && place->kind == Place::Kind::kLink) Walk(*place, steps_left, way).run();
-  return way;
+  if (place != nullptr && place->kind == Place::Kind::kLink)
+    Walk(*place, steps_left, resolution).run();
+  return resolution;
 }
 
 }  // namespace sw::wasi

@@ -3,8 +3,8 @@
 #pragma once
 
 // Where links in a host folder lead: decided by following them in a model of the folder, as the
-// kernel would, since
-// ".." after a link goes up from where the link leads, not from where it stands.
+// kernel would, since ".." after a link goes up from where the link leads, not from where it
+// stands.
 
 #include <cstddef>
 #include <map>
@@ -31,22 +31,22 @@ class LinkModel {
   void remove(const std::string& path);
   std::vector<std::string> links() const;
 
-  /// How far a link is from leading out.
-  enum class Danger : std::uint8_t {
+  /// Whether a link leads out of the folder, in ascending order of certainty.
+  enum class Escape : std::uint8_t {
     kNone,
-    kLatent,   ///< it would or might, if something on its way were there, or led elsewhere
-    kUnknown,  ///< part of its way cannot be read
-    kReal,     ///< it does
+    kPossible,  ///< it would or might, if something on its path were there, or led elsewhere
+    kUnknown,   ///< part of its path cannot be read
+    kCertain,
   };
-  struct Way {
-    Danger danger = Danger::kNone;
-    std::string problem;                 ///< what makes it dangerous, or why that cannot be known
-    std::size_t followed = 0;            ///< links on the way, the first one included
-    std::vector<std::string> looked_at;  ///< paths on the way, also of what is not there
+  struct Resolution {
+    Escape escape = Escape::kNone;
+    std::string problem;               ///< how it escapes, or why that cannot be known
+    std::size_t links_followed = 0;    ///< including the first one
+    std::vector<std::string> visited;  ///< paths on the way, also of what is not there
   };
-  /// What is missing counts as a folder: it may become one. Takes steps from `steps_left`; when
-  /// none are left, the answer means nothing.
-  Way follow(const std::string& link, std::size_t& steps_left) const;
+  /// Follows a link to its end. What is missing counts as a folder: it may become one. Takes steps
+  /// from `steps_left`; when none are left, the answer means nothing.
+  Resolution resolve(const std::string& link, std::size_t& steps_left) const;
 
  private:
   struct Place;

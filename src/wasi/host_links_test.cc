@@ -17,7 +17,7 @@ namespace sw::wasi {
 namespace {
 
 namespace fs = std::filesystem;
-using Danger = LinkModel::Danger;
+using Escape = LinkModel::Escape;
 
 constexpr std::size_t kManySteps = 1'000'000;
 
@@ -28,14 +28,14 @@ class LinkModelTest : public ::testing::Test {
   void link(const std::string& path, const std::string& target) {
     model_.put(path, FileType::kSymbolicLink, target);
   }
-  Danger danger(const std::string& path) {
+  Escape escape(const std::string& path) {
     std::size_t steps = kManySteps;
-    return model_.follow(path, steps).danger;
+    return model_.resolve(path, steps).escape;
   }
   /// Of a link at `path` that leads to `target`.
-  Danger danger(const std::string& path, const std::string& target) {
+  Escape escape(const std::string& path, const std::string& target) {
     link(path, target);
-    return danger(path);
+    return escape(path);
   }
 
   LinkModel model_;
@@ -44,54 +44,54 @@ class LinkModelTest : public ::testing::Test {
 TEST_F(LinkModelTest, CountsFoldersWhereThereAreNoOtherLinks) {
   folder("a");
   folder("d");
-  EXPECT_EQ(danger("l", "a"), Danger::kNone);
-  EXPECT_EQ(danger("d/l", "../a"), Danger::kNone);
-  EXPECT_EQ(danger("d/l", "../a/../d"), Danger::kNone);
-  EXPECT_EQ(danger("d/l", ".//../."), Danger::kNone);
-  EXPECT_EQ(danger("l", ".."), Danger::kReal);
-  EXPECT_EQ(danger("l", "../a"), Danger::kReal);
-  EXPECT_EQ(danger("d/l", "../a/../../b"), Danger::kReal);
-  EXPECT_EQ(danger("l", "/"), Danger::kReal);
+  EXPECT_EQ(escape("l", "a"), Escape::kNone);
+  EXPECT_EQ(escape("d/l", "../a"), Escape::kNone);
+  EXPECT_EQ(escape("d/l", "../a/../d"), Escape::kNone);
+  EXPECT_EQ(escape("d/l", ".//../."), Escape::kNone);
+  EXPECT_EQ(escape("l", ".."), Escape::kCertain);
+  EXPECT_EQ(escape("l", "../a"), Escape::kCertain);
+  EXPECT_EQ(escape("d/l", "../a/../../b"), Escape::kCertain);
+  EXPECT_EQ(escape("l", "/"), Escape::kCertain);
 }
 
 TEST_F(LinkModelTest, GoesUpFromWhereALinkLeads) {
   folder("d");
   folder("d/e");
   link("here", ".");
-  EXPECT_EQ(danger("l", "here/here/here/../../../etc/passwd"), Danger::kReal);
-  EXPECT_EQ(danger("l", "here/.."), Danger::kReal);
+  EXPECT_EQ(escape("l", "here/here/here/../../../etc/passwd"), Escape::kCertain);
+  EXPECT_EQ(escape("l", "here/.."), Escape::kCertain);
   link("deep", "d/e");
-  EXPECT_EQ(danger("l", "deep/.."), Danger::kNone);
-  EXPECT_EQ(danger("l", "deep/../.."), Danger::kNone);
-  EXPECT_EQ(danger("l", "deep/../../.."), Danger::kReal);
+  EXPECT_EQ(escape("l", "deep/.."), Escape::kNone);
+  EXPECT_EQ(escape("l", "deep/../.."), Escape::kNone);
+  EXPECT_EQ(escape("l", "deep/../../.."), Escape::kCertain);
   link("d/e/back", "../..");
-  EXPECT_EQ(danger("l", "deep/back/d"), Danger::kNone);
-  EXPECT_EQ(danger("l", "deep/back/.."), Danger::kReal);
+  EXPECT_EQ(escape("l", "deep/back/d"), Escape::kNone);
+  EXPECT_EQ(escape("l", "deep/back/.."), Escape::kCertain);
 }
 
-TEST_F(LinkModelTest, IsAsDangerousAsTheLinksItLeadsThrough) {
+TEST_F(LinkModelTest, EscapesIfALinkItLeadsThroughDoes) {
   link("out", "..");
   link("via", "out/x");
-  EXPECT_EQ(danger("via"), Danger::kReal);
-  EXPECT_EQ(danger("l", "via"), Danger::kReal);
-  EXPECT_EQ(danger("l", "none/../out"), Danger::kLatent);  // not before `none` is there
+  EXPECT_EQ(escape("via"), Escape::kCertain);
+  EXPECT_EQ(escape("l", "via"), Escape::kCertain);
+  EXPECT_EQ(escape("l", "none/../out"), Escape::kPossible);  // not before `none` is there
 }
 
 TEST_F(LinkModelTest, TakesWhatIsMissingForAFolder) {
   file("f");
-  EXPECT_EQ(danger("l", "none/a/b"), Danger::kNone);
-  EXPECT_EQ(danger("l", "none/../f"), Danger::kNone);
-  EXPECT_EQ(danger("l", "none/../../f"), Danger::kLatent);
-  EXPECT_EQ(danger("l", "f/../../f"), Danger::kLatent);
+  EXPECT_EQ(escape("l", "none/a/b"), Escape::kNone);
+  EXPECT_EQ(escape("l", "none/../f"), Escape::kNone);
+  EXPECT_EQ(escape("l", "none/../../f"), Escape::kPossible);
+  EXPECT_EQ(escape("l", "f/../../f"), Escape::kPossible);
 }
 
 TEST_F(LinkModelTest, FollowsAsManyLinksAsTheKernel) {
   file("0");
   for (int i = 1; i <= 41; ++i) link(std::to_string(i), std::to_string(i - 1));
-  EXPECT_EQ(danger("40"), Danger::kNone);
-  EXPECT_EQ(danger("41"), Danger::kLatent);  // not before one of them is something else
+  EXPECT_EQ(escape("40"), Escape::kNone);
+  EXPECT_EQ(escape("41"), Escape::kPossible);  // not before one of them is something else
   link("loop", "loop");
-  EXPECT_EQ(danger("loop"), Danger::kLatent);
+  EXPECT_EQ(escape("loop"), Escape::kPossible);
 }
 
 TEST_F(LinkModelTest, StopsWhenThereAreNoStepsLeft) {
@@ -100,7 +100,7 @@ TEST_F(LinkModelTest, StopsWhenThereAreNoStepsLeft) {
   for (int i = 0; i < 30; ++i) target += "s/";
   link("l", target);
   std::size_t steps = 10;
-  EXPECT_NE(model_.follow("l", steps).danger, Danger::kNone);
+  EXPECT_NE(model_.resolve("l", steps).escape, Escape::kNone);
   EXPECT_EQ(steps, 0);
 }
 
@@ -114,8 +114,8 @@ TEST(LinkModelOfAFolder, KnowsWhatCannotBeRead) {
   entries["in"].target = "closed/x/../..";
   const LinkModel model(entries);
   std::size_t steps = kManySteps;
-  EXPECT_EQ(model.follow("at", steps).danger, Danger::kNone);
-  EXPECT_EQ(model.follow("in", steps).danger, Danger::kUnknown);
+  EXPECT_EQ(model.resolve("at", steps).escape, Escape::kNone);
+  EXPECT_EQ(model.resolve("in", steps).escape, Escape::kUnknown);
 }
 
 /// Random folders and links on a real file system, whose kernel is the model.
@@ -165,9 +165,9 @@ TEST_F(KernelModel, AgreesAboutRandomLinks) {
     const LinkModel model(scan_host_folder(folder.get()).value());
     for (const std::string& link : model.links()) {
       std::size_t steps = kManySteps;
-      const LinkModel::Way way = model.follow(link, steps);
+      const LinkModel::Resolution resolution = model.resolve(link, steps);
       const bool leaves = kernel_leaves(folder.get(), link);
-      ASSERT_EQ(way.danger == Danger::kReal, leaves)
+      ASSERT_EQ(resolution.escape == Escape::kCertain, leaves)
           << link << ", seed " << seed_ << ", round " << round;
       ++(leaves ? out : safe);
     }

@@ -54,7 +54,7 @@ class Planner {
   void refuse_temporary_names();
   Result<void> refuse_links();
   Refusals unsafe_links(const LinkModel& old);
-  void blame(const std::string& link, const LinkModel::Way& way, Refusals& refusals);
+  void blame(const std::string& link, const LinkModel::Resolution& resolution, Refusals& refusals);
   LinkModel& changed_model(LinkModel& model);
   void refuse(const std::string& path, const std::string& reason);
   void order_links();
@@ -127,13 +127,13 @@ Planner::Refusals Planner::unsafe_links(const LinkModel& old) {
   steps_left_ -= std::min(steps_left_, host_.size() + changed_.size());
   Refusals refusals;
   for (const std::string& link : model.links()) {
-    const LinkModel::Way way = model.follow(link, steps_left_);
+    const LinkModel::Resolution resolution = model.resolve(link, steps_left_);
     if (steps_left_ == 0) break;
     if (changed_.contains(link)) {
-      followed_[link] = way.followed;
-      if (way.danger != LinkModel::Danger::kNone) refusals[link] = way.problem;
-    } else if (way.danger > old.follow(link, steps_left_).danger) {
-      blame(link, way, refusals);
+      followed_[link] = resolution.links_followed;
+      if (resolution.escape != LinkModel::Escape::kNone) refusals[link] = resolution.problem;
+    } else if (resolution.escape > old.resolve(link, steps_left_).escape) {
+      blame(link, resolution, refusals);
     }
   }
   return refusals;
@@ -141,17 +141,18 @@ Planner::Refusals Planner::unsafe_links(const LinkModel& old) {
 
 /// Refuses what makes a link unsafe that is not changed itself: the changed links on its way, or
 /// else all changes.
-void Planner::blame(const std::string& link, const LinkModel::Way& way, Refusals& refusals) {
+void Planner::blame(const std::string& link, const LinkModel::Resolution& resolution,
+                    Refusals& refusals) {
   const std::string reason =
-      fmt::format("with this change, the link {} {}", shown(link), way.problem);
+      fmt::format("with this change, the link {} {}", shown(link), resolution.problem);
   bool found = false;
-  for (const std::string& path : way.looked_at) {
+  for (const std::string& path : resolution.visited) {
     if (!changed_.contains(path) || !is_link(path)) continue;
     refusals.emplace(path, reason);
     found = true;
   }
   if (found) return;
-  for (const std::string& path : way.looked_at) {
+  for (const std::string& path : resolution.visited) {
     if (changed_.contains(path) && !changed_.contains(parent_path(path)))
       refusals.emplace(path, reason);
   }
