@@ -61,7 +61,7 @@ std::string describe_wrong_use(const CLI::App* app, const CLI::Error& problem) {
 
 /// The options of `run` as text, before they are checked.
 struct RunArguments {
-  sw::cli::RunOptions options;
+  sw::cli::RunCommandOptions options;
   std::string code;
   std::string timeout = "10s";
   std::string cpu;
@@ -70,7 +70,7 @@ struct RunArguments {
 };
 
 Result<int> run(const CLI::App& command, RunArguments arguments) {
-  sw::cli::RunOptions& options = arguments.options;
+  sw::cli::RunCommandOptions& options = arguments.options;
   if (command.count("-c") != 0) {
     options.code = arguments.code;
     // With -c there is no file: what stands there is the program's first argument.
@@ -98,7 +98,7 @@ Result<int> run(const CLI::App& command, RunArguments arguments) {
 }
 
 void add_run_options(CLI::App& command, RunArguments& arguments) {
-  sw::cli::RunOptions& options = arguments.options;
+  sw::cli::RunCommandOptions& options = arguments.options;
   command.add_option("-l,--language", options.language,
                      "Language (default: from the file's extension or #! line)");
   command.add_option("-c,--code", arguments.code, "Code to run");
@@ -135,7 +135,7 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
 
 /// The options of `repl` as text, before they are checked.
 struct ReplArguments {
-  sw::cli::ReplOptions options;
+  sw::cli::ReplCommandOptions options;
   std::string timeout = "none";
 };
 
@@ -145,7 +145,7 @@ Result<int> repl(ReplArguments arguments) {
 }
 
 void add_repl_options(CLI::App& command, ReplArguments& arguments) {
-  sw::cli::ReplOptions& options = arguments.options;
+  sw::cli::ReplCommandOptions& options = arguments.options;
   options.data_folder = sw::cli::default_data_folder();
   command.add_option("-l,--language", options.language, "Language")->required();
   command.add_option("--sandbox", options.sandbox,
@@ -162,7 +162,7 @@ void add_repl_options(CLI::App& command, ReplArguments& arguments) {
 
 /// `sandboxes`, `delete`, `contexts` and `context …`: what is kept.
 struct ContextArguments {
-  sw::cli::ContextOptions options;
+  sw::cli::ContextCommandOptions options;
   bool json = false;
   CLI::App* sandboxes = nullptr;
   CLI::App* remove = nullptr;
@@ -172,7 +172,7 @@ struct ContextArguments {
 };
 
 void add_context_commands(CLI::App& app, ContextArguments& arguments) {
-  sw::cli::ContextOptions& options = arguments.options;
+  sw::cli::ContextCommandOptions& options = arguments.options;
   options.data_folder = sw::cli::default_data_folder();
   const auto common = [&](CLI::App* command) {
     command->add_option("--data", options.data_folder, "Data folder")->capture_default_str();

@@ -32,7 +32,8 @@ fs::path history_file(const std::string& language) {
 
 class SandboxTarget final : public ReplTarget {
  public:
-  SandboxTarget(Host host, Sandbox sandbox, LanguageInfo language, const ReplOptions& options)
+  SandboxTarget(Host host, Sandbox sandbox, LanguageInfo language,
+                const ReplCommandOptions& options)
       : host_(std::move(host)),
         sandbox_(std::move(sandbox)),
         language_(std::move(language)),
@@ -121,12 +122,12 @@ class SandboxTarget final : public ReplTarget {
   const Host host_;
   const Sandbox sandbox_;
   const LanguageInfo language_;
-  const ReplOptions options_;
+  const ReplCommandOptions options_;
 };
 
 }  // namespace
 
-Result<int> repl_command(const ReplOptions& options) {
+Result<int> repl_command(const ReplCommandOptions& options) {
   SW_TRY(const LanguageInfo language, find_language(options.language));
   const bool is_kept = !options.sandbox.empty();
   if (is_kept) SW_CHECK_OK(check_sandbox_id(options.sandbox));

@@ -10,7 +10,7 @@
 
 namespace sw::cli {
 
-struct ReplOptions {
+struct ReplCommandOptions {
   std::string language;
   std::string sandbox;  ///< empty: one in memory, which ends with the process
   std::string context;  ///< empty: the one named after the language
@@ -19,6 +19,6 @@ struct ReplOptions {
 };
 
 /// Returns the exit status.
-Result<int> repl_command(const ReplOptions& options);
+Result<int> repl_command(const ReplCommandOptions& options);
 
 }  // namespace sw::cli

@@ -41,7 +41,7 @@ struct Job {
 };
 
 /// `main` is the program's name if `file` is a folder.
-Result<Program> read_program(const RunOptions& options, const fs::path& file,
+Result<Program> read_program(const RunCommandOptions& options, const fs::path& file,
                              const std::string& main) {
   if (options.code) return Program{*options.code, ""};
   if (!main.empty()) {
@@ -70,7 +70,7 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_env(
   return env;
 }
 
-Result<std::string> read_stdin_option(const RunOptions& options) {
+Result<std::string> read_stdin_option(const RunCommandOptions& options) {
   if (options.stdin_file.empty()) return std::string();
   if (options.stdin_file == "-" && options.file == "-") {
     return Error{ErrorCode::kInvalidArgument,
@@ -126,7 +126,7 @@ Result<Outcome> run_fresh(const Host& host, Job& job, AfterError on_error, RunEv
 }
 
 /// What a run may use unless it is said: what its language may.
-Result<void> set_limits(const Host& host, const RunOptions& options, Run& run) {
+Result<void> set_limits(const Host& host, const RunCommandOptions& options, Run& run) {
   if (run.language.empty()) {
     // It is the context's, which is there already.
     SW_TRY(const ContextInfo context,
@@ -145,7 +145,8 @@ Result<void> set_limits(const Host& host, const RunOptions& options, Run& run) {
   return {};
 }
 
-Result<void> check_sandbox_options(const RunOptions& options, const std::string& workspace_folder) {
+Result<void> check_sandbox_options(const RunCommandOptions& options,
+                                   const std::string& workspace_folder) {
   if (options.sandbox.empty() && !options.context.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--context needs --sandbox", 0};
   }
@@ -175,7 +176,7 @@ std::string name_for_program(const fs::path& file, const std::string& workspace_
 }
 
 /// By which of its names the caller calls the language; empty: the context, which is there, has one.
-Result<std::string> language_of(const RunOptions& options, const Program& program) {
+Result<std::string> language_of(const RunCommandOptions& options, const Program& program) {
   if (!options.language.empty()) {
     SW_CHECK_OK(find_language(options.language));
     return options.language;
@@ -188,7 +189,7 @@ Result<std::string> language_of(const RunOptions& options, const Program& progra
   return find_language(ending).ok() ? ending : guessed->id;
 }
 
-Result<Job> prepare(const RunOptions& options) {
+Result<Job> prepare(const RunCommandOptions& options) {
   Job job;
   fs::path file = options.file;
   std::string main;
@@ -220,7 +221,7 @@ Result<Job> prepare(const RunOptions& options) {
 }
 
 /// Prints what came of the run; the exit status.
-Result<int> report(const Host& host, const RunOptions& options, const Job& job,
+Result<int> report(const Host& host, const RunCommandOptions& options, const Job& job,
                    const Outcome& outcome, const std::optional<WriteBackReport>& files,
                    TerminalSink& terminal) {
   if (options.json) {
@@ -245,7 +246,7 @@ Result<int> report(const Host& host, const RunOptions& options, const Job& job,
 
 }  // namespace
 
-Result<int> run_command(const RunOptions& options) {
+Result<int> run_command(const RunCommandOptions& options) {
   SW_TRY(Job job, prepare(options));
   SW_TRY(const Host host, open_host(options.sandbox.empty() ? fs::path() : options.data_folder));
   SW_CHECK_OK(set_limits(host, options, job.run));

@@ -15,7 +15,7 @@
 namespace sw::cli {
 
 /// What `sandbox-workers run` was asked to do.
-struct RunOptions {
+struct RunCommandOptions {
   std::string language;             ///< empty: guessed
   std::optional<std::string> code;  ///< -c
   std::string file;                 ///< a path, "-" for stdin, or a folder with a main program
@@ -42,6 +42,6 @@ inline constexpr int kStatusCancelled = 130;    // as a shell after Ctrl-C
 inline constexpr int kStatusMemoryLimit = 137;  // as after the kernel's out-of-memory killer
 
 /// Runs the program and returns the exit status. An Error was not shown yet.
-Result<int> run_command(const RunOptions& options);
+Result<int> run_command(const RunCommandOptions& options);
 
 }  // namespace sw::cli

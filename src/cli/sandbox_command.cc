@@ -65,7 +65,8 @@ json::object snapshot_json(const ContextInfo& context, const std::vector<Checkpo
           {"checkpoints", std::move(names)}};
 }
 
-Result<void> act(ContextAction action, const ContextOptions& options, const Context& context) {
+Result<void> act(ContextAction action, const ContextCommandOptions& options,
+                 const Context& context) {
   switch (action) {
     case ContextAction::kFork: SW_CHECK_OK(context.fork(options.argument)); return {};
     case ContextAction::kUndo: return context.undo(options.runs);
@@ -123,7 +124,7 @@ Result<int> delete_sandbox_command(const std::filesystem::path& data_folder,
   return 0;
 }
 
-Result<int> contexts_command(const ContextOptions& options, bool json) {
+Result<int> contexts_command(const ContextCommandOptions& options, bool json) {
   SW_TRY(const Sandbox sandbox, open_sandbox(options.data_folder, options.sandbox));
   SW_TRY(const auto contexts, sandbox.contexts());
   if (json) {
@@ -140,7 +141,7 @@ Result<int> contexts_command(const ContextOptions& options, bool json) {
   return 0;
 }
 
-Result<int> snapshots_command(const ContextOptions& options, bool json) {
+Result<int> snapshots_command(const ContextCommandOptions& options, bool json) {
   SW_TRY(const Sandbox sandbox, open_sandbox(options.data_folder, options.sandbox));
   SW_TRY(const auto contexts, sandbox.contexts());
   json::array list;
@@ -167,7 +168,7 @@ Result<int> snapshots_command(const ContextOptions& options, bool json) {
   return 0;
 }
 
-Result<int> context_command(ContextAction action, const ContextOptions& options) {
+Result<int> context_command(ContextAction action, const ContextCommandOptions& options) {
   SW_TRY(const Sandbox sandbox, open_sandbox(options.data_folder, options.sandbox));
   const Context context = sandbox.context(options.context);
   const auto found = context.info();

@@ -27,7 +27,7 @@ enum class ContextAction : std::uint8_t {
   kDelete,
 };
 
-struct ContextOptions {
+struct ContextCommandOptions {
   std::filesystem::path data_folder;
   std::string sandbox;
   std::string context;
@@ -41,11 +41,11 @@ Result<int> sandboxes_command(const std::filesystem::path& data_folder, bool jso
 Result<int> delete_sandbox_command(const std::filesystem::path& data_folder, const std::string& id);
 
 /// Lists the contexts of a sandbox.
-Result<int> contexts_command(const ContextOptions& options, bool json);
+Result<int> contexts_command(const ContextCommandOptions& options, bool json);
 
 /// Shows what is stored of the contexts' memory, and under which names.
-Result<int> snapshots_command(const ContextOptions& options, bool json);
+Result<int> snapshots_command(const ContextCommandOptions& options, bool json);
 
-Result<int> context_command(ContextAction action, const ContextOptions& options);
+Result<int> context_command(ContextAction action, const ContextCommandOptions& options);
 
 }  // namespace sw::cli
