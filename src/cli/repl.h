@@ -22,7 +22,7 @@ namespace sw::cli {
 /// What the loop works on.
 class ReplTarget {
  public:
-  struct Ran {
+  struct CellResult {
     Outcome outcome;
     std::string note;  ///< why the memory is not that of the last cell; empty: it is
   };
@@ -45,8 +45,8 @@ class ReplTarget {
   /// for a context in another language.
   virtual Result<void> open_context(const std::string& context) = 0;
   /// Runs a cell in a context, which is made if it is new.
-  virtual Result<Ran> run(const std::string& context, const std::string& code, std::stop_token stop,
-                          RunEvents& output) = 0;
+  virtual Result<CellResult> run(const std::string& context, const std::string& code,
+                                 std::stop_token stop, RunEvents& output) = 0;
   virtual Result<std::vector<File>> files() = 0;
   virtual Result<std::vector<Context>> contexts() = 0;
   virtual Result<void> fork(const std::string& context, const std::string& new_context) = 0;

@@ -56,8 +56,8 @@ class SandboxTarget final : public ReplTarget {
     return {};
   }
 
-  Result<Ran> run(const std::string& context, const std::string& code, std::stop_token stop,
-                  RunEvents& events) override {
+  Result<CellResult> run(const std::string& context, const std::string& code, std::stop_token stop,
+                         RunEvents& events) override {
     Run run{.language = options_.language, .code = code, .context = context};
     run.limits.wall_max = options_.wall_max;
     run.limits.memory_bytes_max = language_.memory_bytes_max;
@@ -69,7 +69,7 @@ class SandboxTarget final : public ReplTarget {
     const bool leaves = options_.sandbox.empty() && outcome.ending == Ending::kExited;
     std::string note = outcome.context->note;
     if (leaves || !is_worth_telling(note)) note.clear();
-    return Ran{.outcome = std::move(outcome), .note = std::move(note)};
+    return CellResult{.outcome = std::move(outcome), .note = std::move(note)};
   }
 
   Result<std::vector<File>> files() override {
