@@ -361,8 +361,9 @@ Result<ContextRow> Contexts::restore_checkpoint(std::string_view id, std::string
 
 namespace {
 
-protocol::SnapshotInfo info_of(std::string build, std::uint64_t pages, const snapshot::Usage& usage,
-                               std::int64_t taken_at_ms, const ContextRow& row) {
+protocol::SnapshotInfo info_of(std::string build, std::uint64_t pages,
+                               const snapshot::StorageUsage& usage, std::int64_t taken_at_ms,
+                               const ContextRow& row) {
   return {.build = std::move(build),
           .pages = pages,
           .bytes = pages * 4096,
@@ -377,13 +378,13 @@ Result<std::optional<protocol::SnapshotInfo>> Contexts::snapshot_info(std::strin
                                                                       const ContextRow& row) {
   if (!has_memory(id)) return std::optional<protocol::SnapshotInfo>();
   SW_TRY(const snapshot::VersionInfo version, newest(id));
-  SW_TRY(const snapshot::Usage usage, snapshots_->usage(id));
+  SW_TRY(const snapshot::StorageUsage usage, snapshots_->usage(id));
   return std::optional(info_of(version.build, version.pages, usage, version.time_ms, row));
 }
 
 Result<protocol::SnapshotInfo> Contexts::snapshot_info(const snapshot::Live& live,
                                                        const ContextRow& row) {
-  SW_TRY(const snapshot::Usage usage, snapshots_->usage(live.context()));
+  SW_TRY(const snapshot::StorageUsage usage, snapshots_->usage(live.context()));
   return info_of(live.build(), live.stored_pages(), usage, row.saved_ms, row);
 }
 

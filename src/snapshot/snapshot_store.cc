@@ -318,7 +318,7 @@ Result<void> SnapshotStore::collect() {
   return {};
 }
 
-Result<Usage> SnapshotStore::usage(std::string_view context) {
+Result<StorageUsage> SnapshotStore::usage(std::string_view context) {
   SW_TRY(const ContextEntry* const record, state_->find(context));
   return state_->usage_of(owner_prefix(record->family, record->owner));
 }
@@ -327,7 +327,7 @@ Result<StoreStats> SnapshotStore::stats() {
   StoreStats stats;
   stats.collections = state_->collections;
   stats.collection_error = state_->collection_error;
-  SW_TRY(const Usage usage, state_->usage_of({}));
+  SW_TRY(const StorageUsage usage, state_->usage_of({}));
   stats.packs = usage.packs;
   stats.pack_bytes = usage.bytes;
   return stats;

@@ -84,7 +84,7 @@ struct CheckpointInfo {
 
 /// What lies in the storage under a context's own name. Relatives share packs: each is counted
 /// where it was written.
-struct Usage {
+struct StorageUsage {
   std::uint64_t packs = 0;
   std::uint64_t bytes = 0;
 };
@@ -185,7 +185,7 @@ class SnapshotStore {
   /// Deletes everything that no version needs any more. Takes as long as there are packs; for tests
   /// and idle times.
   Result<void> collect();
-  Result<Usage> usage(std::string_view context);
+  Result<StorageUsage> usage(std::string_view context);
   Result<StoreStats> stats();
 
  private:

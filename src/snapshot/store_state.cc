@@ -253,8 +253,8 @@ Result<void> SnapshotStore::State::collect_family(std::uint32_t id,
   return {};
 }
 
-Result<Usage> SnapshotStore::State::usage_of(const std::string& prefix) {
-  Usage usage;
+Result<StorageUsage> SnapshotStore::State::usage_of(const std::string& prefix) {
+  StorageUsage usage;
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) {
     usage = {};
     return reader.scan_keys(

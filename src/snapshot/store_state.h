@@ -69,7 +69,7 @@ struct SnapshotStore::State {
   Result<void> refresh();
 
   /// The packs whose keys begin with `prefix`.
-  Result<Usage> usage_of(const std::string& prefix);
+  Result<StorageUsage> usage_of(const std::string& prefix);
 
   void note_committed(ContextEntry& record, PackId newest, std::uint32_t history,
                       std::size_t packs);
