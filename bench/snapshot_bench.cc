@@ -134,7 +134,7 @@ class Session {
   Bytes image_;
   Bytes memory_;
   Bytes tables_ = Bytes(300, std::byte{1});
-  std::optional<Live> live_;
+  std::optional<LiveMemory> live_;
   std::vector<std::size_t> pages_;
   std::vector<ByteRange> ranges_;
   std::int64_t time_ = 0;

@@ -100,7 +100,7 @@ std::vector<Row> good_rows() {
   auto snapshots = SnapshotStore::open(*store.object, {}).value();
   Bytes memory = base;
   memory.resize(kPages * kPageBytes);
-  Live live = snapshots->begin("c", kBuild).value();
+  LiveMemory live = snapshots->begin("c", kBuild).value();
   const std::vector<ByteRange> all = {{0, memory.size()}};
   for (int step = 0; step < 5; ++step) {
     for (std::size_t i = 0; i < 600; ++i)

@@ -212,7 +212,7 @@ Result<void> Contexts::destroy() {
 
 // --- runs
 
-Result<snapshot::SaveStats> Contexts::save(snapshot::Live& live, snapshot::Step step,
+Result<snapshot::SaveStats> Contexts::save(snapshot::LiveMemory& live, snapshot::Step step,
                                            std::string_view id, ContextRow& row) {
   ContextRow saved = row;
   saved.saved_execution = saved.executions;
@@ -382,7 +382,7 @@ Result<std::optional<protocol::SnapshotInfo>> Contexts::snapshot_info(std::strin
   return std::optional(info_of(version.build, version.pages, usage, version.time_ms, row));
 }
 
-Result<protocol::SnapshotInfo> Contexts::snapshot_info(const snapshot::Live& live,
+Result<protocol::SnapshotInfo> Contexts::snapshot_info(const snapshot::LiveMemory& live,
                                                        const ContextRow& row) {
   SW_TRY(const snapshot::StorageUsage usage, snapshots_->usage(live.context()));
   return info_of(live.build(), live.stored_pages(), usage, row.saved_ms, row);

@@ -63,8 +63,8 @@ class Contexts {
   snapshot::SnapshotStore& snapshots() { return *snapshots_; }
 
   /// Stores a memory and the row of the run that left it, which it completes.
-  Result<snapshot::SaveStats> save(snapshot::Live& live, snapshot::Step step, std::string_view id,
-                                   ContextRow& row);
+  Result<snapshot::SaveStats> save(snapshot::LiveMemory& live, snapshot::Step step,
+                                   std::string_view id, ContextRow& row);
   /// The row of a run whose memory is not stored.
   Result<void> write(std::string_view id, const ContextRow& row);
   /// Takes the last run back, with its memory. True if memory and row are now those of the run
@@ -86,7 +86,8 @@ class Contexts {
   Result<std::optional<protocol::SnapshotInfo>> snapshot_info(std::string_view id,
                                                               const ContextRow& row);
   /// The same of a memory that has just been saved, without reading it again.
-  Result<protocol::SnapshotInfo> snapshot_info(const snapshot::Live& live, const ContextRow& row);
+  Result<protocol::SnapshotInfo> snapshot_info(const snapshot::LiveMemory& live,
+                                               const ContextRow& row);
 
   /// Counts as use.
   Result<void> touch();

@@ -232,7 +232,7 @@ Result<void> Interpreter::boot(Execution& run, std::string_view note) {
   auto session = engine_->boot({.workspace = run.mirror});
   if (!session.ok()) return engine_failed(session.error());
   const MutexLock lock(mutex_);
-  SW_TRY(snapshot::Live live, contexts_->snapshots().begin(run.id(), engine_->info().build));
+  SW_TRY(snapshot::LiveMemory live, contexts_->snapshots().begin(run.id(), engine_->info().build));
   run.resident->live = std::move(live);
   run.resident->session = *std::move(session);
   run.told().state = ContextState::kFresh;

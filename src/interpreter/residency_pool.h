@@ -21,7 +21,7 @@ namespace sw::interpreter {
 /// An instance, its mirror of the sandbox's files, and what is known to be stored of its memory.
 struct Resident {
   std::shared_ptr<Workspace> mirror;  // shared with the session
-  std::optional<snapshot::Live> live = {};
+  std::optional<snapshot::LiveMemory> live = {};
   std::unique_ptr<engine::SessionInstance> session = {};
   std::uint64_t bytes = 0;  ///< about how much memory it takes
 };

@@ -31,7 +31,7 @@ class StoredMemory final : public engine::SnapshotSource {
   }
 
   /// What is known to be stored of the memory; nothing before it has been filled.
-  std::optional<snapshot::Live> take_live() {
+  std::optional<snapshot::LiveMemory> take_live() {
     if (!restored_) return std::nullopt;
     return std::move(restored_->live);
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sandbox_workers/base/result.h"
-#include "snapshot/live_state.h"
+#include "snapshot/live_memory.h"
 #include "snapshot/pack_reader.h"
 
 namespace sw::snapshot {
@@ -17,7 +17,7 @@ namespace sw::snapshot {
 /// is written, and fills in what is stored of it.
 class Restorer {
  public:
-  Restorer(PackReader& packs, BytesView image, std::span<std::byte> memory, LiveState& live)
+  Restorer(PackReader& packs, BytesView image, std::span<std::byte> memory, LiveMemory::State& live)
       : packs_(packs), image_(image), memory_(memory), live_(live) {}
 
   /// Errors: kCorrupt naming the page or pack.
@@ -35,7 +35,7 @@ class Restorer {
   PackReader& packs_;
   BytesView image_;
   std::span<std::byte> memory_;
-  LiveState& live_;
+  LiveMemory::State& live_;
   std::shared_ptr<const Pack> pack_;  // of the page before: the next one's mostly too
   std::uint64_t pages_written_ = 0;
 };

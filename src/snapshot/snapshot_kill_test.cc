@@ -61,7 +61,7 @@ struct Process {
 
   struct Context {
     Guest guest;
-    Live live;
+    LiveMemory live;
   };
   Context load() {
     Guest guest(image);

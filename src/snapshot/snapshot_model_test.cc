@@ -179,7 +179,7 @@ class Model {
  private:
   struct Running {
     Guest guest;
-    std::optional<Live> live;
+    std::optional<LiveMemory> live;
   };
 
   void restart() {

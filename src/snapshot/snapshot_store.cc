@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "snapshot/live_state.h"
+#include "snapshot/live_memory.h"
 #include "snapshot/restorer.h"
 #include "snapshot/step_encoder.h"
 #include "snapshot/store_state.h"
@@ -22,21 +22,21 @@ Error invalid(std::string message) {
 }  // namespace
 
 // -------------------------------------------------------------------------------------------------
-// Live
+// LiveMemory
 
-Live::Live(std::unique_ptr<LiveState> state) : state_(std::move(state)) {}
-Live::Live(Live&&) noexcept = default;
-Live& Live::operator=(Live&&) noexcept = default;
-Live::~Live() = default;
+LiveMemory::LiveMemory(std::unique_ptr<LiveMemory::State> state) : state_(std::move(state)) {}
+LiveMemory::LiveMemory(LiveMemory&&) noexcept = default;
+LiveMemory& LiveMemory::operator=(LiveMemory&&) noexcept = default;
+LiveMemory::~LiveMemory() = default;
 
-const std::string& Live::context() const { return state_->context; }
-const std::string& Live::build() const { return state_->build; }
-std::optional<VersionId> Live::version() const {
+const std::string& LiveMemory::context() const { return state_->context; }
+const std::string& LiveMemory::build() const { return state_->build; }
+std::optional<VersionId> LiveMemory::version() const {
   return state_->based_on ? std::optional(state_->based_on) : std::nullopt;
 }
-std::uint64_t Live::stored_pages() const { return state_->stored_pages; }
-std::size_t Live::bookkeeping_bytes() const {
-  return sizeof(LiveState) + state_->table.regions().size() * sizeof(Region) +
+std::uint64_t LiveMemory::stored_pages() const { return state_->stored_pages; }
+std::size_t LiveMemory::bookkeeping_bytes() const {
+  return sizeof(LiveMemory::State) + state_->table.regions().size() * sizeof(Region) +
          state_->recent.bytes() + state_->host_tables.size();
 }
 
@@ -68,23 +68,23 @@ bool SnapshotStore::has(std::string_view context) const {
   return state_->contexts.contains(context);
 }
 
-Result<Live> SnapshotStore::begin(std::string_view context, std::string_view build) {
+Result<LiveMemory> SnapshotStore::begin(std::string_view context, std::string_view build) {
   SW_CHECK_OK(check_context_name(context));
   SW_CHECK_OK(state_->refresh());
   if (build.size() > kBuildBytesMax) return invalid("the build's name is too long");
-  auto live = std::make_unique<LiveState>(std::string(context), std::string(build),
-                                          state_->options.recent_bytes_max);
+  auto live = std::make_unique<LiveMemory::State>(std::string(context), std::string(build),
+                                                  state_->options.recent_bytes_max);
   if (has(context)) {
     SW_TRY(const ContextEntry* const record, state_->find(context));
     live->based_on = record->newest;
   }
-  return Live(std::move(live));
+  return LiveMemory(std::move(live));
 }
 
-Result<SaveStats> SnapshotStore::save(Live& live, const Step& step,
+Result<SaveStats> SnapshotStore::save(LiveMemory& live, const Step& step,
                                       const ExtraWrites& extra_writes) {
   State& s = *state_;
-  LiveState& memory = live.state();
+  LiveMemory::State& memory = live.state();
   SW_CHECK_OK(s.refresh());
   const bool is_new = !has(memory.context);
   ContextEntry fresh{.owner = s.next_owner,
@@ -149,13 +149,13 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
                                         std::span<std::byte> memory) {
   SW_TRY(const ContextEntry* const record, state_->find(context));
   SW_CHECK_OK(state_->check_kept(*record, version));
-  std::unique_ptr<LiveState> live;
+  std::unique_ptr<LiveMemory::State> live;
   Bytes host_tables;
   std::uint64_t pages_written = 0;
   std::uint64_t packs_read = 0;
   SW_CHECK_OK(state_->storage.read([&](storage::Reader& reader) -> Result<void> {
-    live = std::make_unique<LiveState>(std::string(context), std::string(build),
-                                       state_->options.recent_bytes_max);
+    live = std::make_unique<LiveMemory::State>(std::string(context), std::string(build),
+                                               state_->options.recent_bytes_max);
     PackReader packs = state_->reader_of(reader, record->family);
     SW_TRY(const auto pack, packs.pack(version));
     if (!pack->version) return not_found("version", to_string(version));
@@ -184,7 +184,7 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
   live->host_tables = host_tables;
   live->memory_bytes = memory.size();
   live->based_on = version;
-  return Restored{Live(std::move(live)), std::move(host_tables), pages_written, packs_read};
+  return Restored{LiveMemory(std::move(live)), std::move(host_tables), pages_written, packs_read};
 }
 
 Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t runs,

@@ -32,8 +32,6 @@
 
 namespace sw::snapshot {
 
-struct LiveState;
-
 /// Names a version within its store; text form: to_string, parse_pack_id.
 using VersionId = PackId;
 
@@ -96,14 +94,16 @@ struct StoreStats {
   std::string collection_error;   ///< why the last one could not be finished; empty: it was
 };
 
-/// What is known to be stored of a memory in use. Belongs to the instance whose memory it is: they
-/// live and die together.
-class Live {
+/// A memory in use: what of it is known to be stored. Belongs to the instance whose memory it is:
+/// they live and die together.
+class LiveMemory {
  public:
-  explicit Live(std::unique_ptr<LiveState> state);
-  Live(Live&&) noexcept;
-  Live& operator=(Live&&) noexcept;
-  ~Live();
+  struct State;
+
+  explicit LiveMemory(std::unique_ptr<State> state);
+  LiveMemory(LiveMemory&&) noexcept;
+  LiveMemory& operator=(LiveMemory&&) noexcept;
+  ~LiveMemory();
 
   const std::string& context() const;
   const std::string& build() const;
@@ -113,14 +113,14 @@ class Live {
   /// How much memory the bookkeeping takes.
   std::size_t bookkeeping_bytes() const;
 
-  LiveState& state() { return *state_; }
+  State& state() { return *state_; }
 
  private:
-  std::unique_ptr<LiveState> state_;
+  std::unique_ptr<State> state_;
 };
 
 struct Restored {
-  Live live;
+  LiveMemory live;
   Bytes host_tables;
   std::uint64_t pages_written = 0;
   std::uint64_t packs_read = 0;
@@ -146,8 +146,8 @@ class SnapshotStore {
 
   /// A memory as the image has it. Nothing is written before `save`; what the context holds until
   /// then stays, and can be undone to afterwards.
-  Result<Live> begin(std::string_view context, std::string_view build);
-  Result<SaveStats> save(Live& live, const Step& step, const ExtraWrites& extra_writes = {});
+  Result<LiveMemory> begin(std::string_view context, std::string_view build);
+  Result<SaveStats> save(LiveMemory& live, const Step& step, const ExtraWrites& extra_writes = {});
 
   Result<VersionInfo> latest(std::string_view context);
   /// The newest and those that undo can reach, newest first.
@@ -159,8 +159,8 @@ class SnapshotStore {
   Result<Restored> restore(std::string_view context, VersionId version, std::string_view build,
                            BytesView image, std::span<std::byte> memory);
 
-  /// Makes the version `runs` before the newest one the newest. A Live of the context is of no use
-  /// afterwards.
+  /// Makes the version `runs` before the newest one the newest. A LiveMemory of the context is of no
+  /// use afterwards.
   Result<VersionInfo> undo(std::string_view context, std::uint32_t runs, std::int64_t time_ms,
                            const ExtraWrites& extra_writes = {});
   /// Makes a copy of `version` (one that `versions` or `checkpoints` list) the newest; undo leads

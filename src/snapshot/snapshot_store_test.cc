@@ -32,7 +32,7 @@ class SnapshotStoreTest : public testing::Test {
     store_ = must(SnapshotStore::open(*object_, options));
   }
 
-  SaveStats save(Live& live, Guest& guest, std::string_view tables = "tables") {
+  SaveStats save(LiveMemory& live, Guest& guest, std::string_view tables = "tables") {
     const auto ranges = guest.dirty();
     return must(store_->save(live, {.memory = guest.memory(),
                                     .image = image_,
@@ -40,7 +40,7 @@ class SnapshotStoreTest : public testing::Test {
                                     .host_tables = as_bytes(tables),
                                     .time_ms = ++time_}));
   }
-  Result<SaveStats> try_save(Live& live, Guest& guest, const ExtraWrites& extra_writes = {}) {
+  Result<SaveStats> try_save(LiveMemory& live, Guest& guest, const ExtraWrites& extra_writes = {}) {
     const auto ranges = guest.dirty();
     return store_->save(live,
                         {.memory = guest.memory(),
@@ -106,7 +106,7 @@ class SnapshotStoreTest : public testing::Test {
 
 TEST_F(SnapshotStoreTest, MemoryAndTablesComeBackInAnotherProcess) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "x = 1");
   guest.write(100000, std::string(9000, 'y'));
   save(live, guest, "descriptors");
@@ -118,7 +118,7 @@ TEST_F(SnapshotStoreTest, MemoryAndTablesComeBackInAnotherProcess) {
 
 TEST_F(SnapshotStoreTest, HostTablesComeBackAndAreWrittenOnlyWhenTheyChange) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   std::mt19937 random(1);
   std::string noise(50000, ' ');
   for (char& c : noise) c = static_cast<char>(random());
@@ -130,7 +130,7 @@ TEST_F(SnapshotStoreTest, HostTablesComeBackAndAreWrittenOnlyWhenTheyChange) {
 
 TEST_F(SnapshotStoreTest, PagesEqualToWhatIsStoredAreNotWritten) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.mark_all();
   EXPECT_EQ(save(live, guest).pages_changed, 0U);
   guest.write(5000, "x = 1");
@@ -143,7 +143,7 @@ TEST_F(SnapshotStoreTest, PagesEqualToWhatIsStoredAreNotWritten) {
 
 TEST_F(SnapshotStoreTest, PageThatIsAsInTheImageAgainIsForgotten) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   const std::string before(as_text(BytesView(image_).subspan(5000, 5)));
   guest.write(5000, "x = 1");
   save(live, guest);
@@ -156,7 +156,7 @@ TEST_F(SnapshotStoreTest, PageThatIsAsInTheImageAgainIsForgotten) {
 
 TEST_F(SnapshotStoreTest, MemoryGrowsAndItsNewPagesGoBackToZero) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.grow_to(80 * kPageBytes);
   save(live, guest);
   guest.write(70 * kPageBytes, "new");
@@ -172,7 +172,7 @@ TEST_F(SnapshotStoreTest, MemoryGrowsAndItsNewPagesGoBackToZero) {
 
 TEST_F(SnapshotStoreTest, RestoredMemoryIsSavedOn) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "x = 1");
   save(live, guest);
   for (int i = 0; i < 50; ++i) {
@@ -187,7 +187,7 @@ TEST_F(SnapshotStoreTest, RestoredMemoryIsSavedOn) {
 
 TEST_F(SnapshotStoreTest, SmallStepAfterALargeOneIsSmall) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   std::mt19937 random(2);
   std::string noise(600 * kPageBytes, ' ');
   for (char& c : noise) c = static_cast<char>(random());
@@ -207,7 +207,7 @@ TEST_F(SnapshotStoreTest, SmallStepAfterALargeOneIsSmall) {
 
 TEST_F(SnapshotStoreTest, AnotherBuildOrSizeIsRefused) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   save(live, guest);
   const VersionInfo newest = must(store_->latest("c"));
   EXPECT_EQ(newest.build, kBuild);
@@ -221,10 +221,10 @@ TEST_F(SnapshotStoreTest, AnotherBuildOrSizeIsRefused) {
 
 TEST_F(SnapshotStoreTest, FreshMemoryReplacesAnOldBuildsAndCanBeUndone) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "x = 1");
   const VersionId first = save(live, guest).version;
-  Live fresh = must(store_->begin("c", "build-2"));
+  LiveMemory fresh = must(store_->begin("c", "build-2"));
   EXPECT_EQ(must(store_->latest("c")).id, first) << "begin writes nothing";
   Guest fresh_guest(image_);
   save(fresh, fresh_guest);
@@ -235,7 +235,7 @@ TEST_F(SnapshotStoreTest, FreshMemoryReplacesAnOldBuildsAndCanBeUndone) {
 
 TEST_F(SnapshotStoreTest, MemoryThatTheContextWentOnWithoutIsRefused) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   save(live, guest);
   Loaded other = load("c");
   other.guest.write(0, "other");
@@ -249,7 +249,7 @@ TEST_F(SnapshotStoreTest, MemoryThatTheContextWentOnWithoutIsRefused) {
 
 TEST_F(SnapshotStoreTest, RangesThatOverlapAreRefused) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   const std::vector<ByteRange> ranges = {{0, 8192}, {4096, 8192}};
   EXPECT_EQ(
       store_
@@ -262,7 +262,7 @@ TEST_F(SnapshotStoreTest, RangesThatOverlapAreRefused) {
 
 TEST_F(SnapshotStoreTest, RangesNeedNotBeginAtPages) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(4090, "across two pages");
   const std::vector<ByteRange> ranges = {{4090, 4095}, {4097, 4100}};
   must(store_->save(
@@ -274,7 +274,7 @@ TEST_F(SnapshotStoreTest, RangesNeedNotBeginAtPages) {
 
 TEST_F(SnapshotStoreTest, UndoGoesBackAndFurtherBack) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   std::vector<Bytes> memories;
   for (int i = 0; i < 6; ++i) {
     guest.write(5000, "x = " + std::to_string(i));
@@ -296,7 +296,7 @@ TEST_F(SnapshotStoreTest, UndoGoesBackAndFurtherBack) {
 TEST_F(SnapshotStoreTest, UndoReachesAsFarAsTheOptionsSay) {
   restart({.history_max = 3});
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   for (int i = 0; i < 8; ++i) {
     guest.write(5000, "x = " + std::to_string(i));
     save(live, guest);
@@ -310,7 +310,7 @@ TEST_F(SnapshotStoreTest, UndoReachesAsFarAsTheOptionsSay) {
 
 TEST_F(SnapshotStoreTest, OlderVersionCanBeLookedAtAndIsTheNewestAfterRewind) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "one");
   const VersionId one = save(live, guest).version;
   const Bytes memory = guest.memory();
@@ -328,7 +328,7 @@ TEST_F(SnapshotStoreTest, OlderVersionCanBeLookedAtAndIsTheNewestAfterRewind) {
 TEST_F(SnapshotStoreTest, CheckpointOutlastsTheHistory) {
   restart({.history_max = 2});
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "kept");
   const VersionId version = save(live, guest).version;
   const Bytes memory = guest.memory();
@@ -355,7 +355,7 @@ TEST_F(SnapshotStoreTest, CheckpointOutlastsTheHistory) {
 TEST_F(SnapshotStoreTest, CheckpointsAreLimited) {
   restart({.checkpoints_max = 2});
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   save(live, guest);
   must(store_->add_checkpoint("c", "1", 0));
   must(store_->add_checkpoint("c", "2", 0));
@@ -364,7 +364,7 @@ TEST_F(SnapshotStoreTest, CheckpointsAreLimited) {
 
 TEST_F(SnapshotStoreTest, ForkGoesItsOwnWay) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "shared");
   save(live, guest, "tables of both");
   must(store_->fork("c", {}, "f", 0));
@@ -384,7 +384,7 @@ TEST_F(SnapshotStoreTest, ForkGoesItsOwnWay) {
 
 TEST_F(SnapshotStoreTest, ForkCopiesNoPages) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   std::mt19937 random(2);
   std::string noise(500 * kPageBytes, ' ');
   for (char& c : noise) c = static_cast<char>(random());
@@ -400,7 +400,7 @@ TEST_F(SnapshotStoreTest, ForkCopiesNoPages) {
 
 TEST_F(SnapshotStoreTest, UsageSaysWhatAContextWrote) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "shared");
   const SaveStats saved = save(live, guest);
   EXPECT_EQ(must(store_->latest("c")).pages, 1U);
@@ -414,7 +414,7 @@ TEST_F(SnapshotStoreTest, UsageSaysWhatAContextWrote) {
 
 TEST_F(SnapshotStoreTest, ForkAtAnEarlierVersionKeepsItsHistory) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "one");
   save(live, guest);
   const Bytes one = guest.memory();
@@ -432,7 +432,7 @@ TEST_F(SnapshotStoreTest, ForkAtAnEarlierVersionKeepsItsHistory) {
 TEST_F(SnapshotStoreTest, VersionsThatNoneKeepsAreNotFound) {
   restart({.history_max = 1});
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   const VersionId first = save(live, guest).version;
   save(live, guest);
   save(live, guest);
@@ -447,7 +447,7 @@ TEST_F(SnapshotStoreTest, VersionsThatNoneKeepsAreNotFound) {
 
 TEST_F(SnapshotStoreTest, RemovedContextLeavesNothing) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "secret");
   save(live, guest);
   must(store_->add_checkpoint("c", "here", 0));
@@ -457,7 +457,7 @@ TEST_F(SnapshotStoreTest, RemovedContextLeavesNothing) {
   EXPECT_EQ(store_->remove("c").error().code, ErrorCode::kNotFound);
   restart({});
   EXPECT_TRUE(store_->contexts().empty());
-  Live again = must(store_->begin("c", kBuild));
+  LiveMemory again = must(store_->begin("c", kBuild));
   Guest fresh(image_);
   save(again, fresh);
   EXPECT_EQ(load("c").guest.memory(), image_);
@@ -465,7 +465,7 @@ TEST_F(SnapshotStoreTest, RemovedContextLeavesNothing) {
 
 TEST_F(SnapshotStoreTest, RemovedSourceOfAForkLeavesOnlyWhatTheForkNeeds) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "shared");
   save(live, guest);
   must(store_->fork("c", {}, "f", 0));
@@ -483,7 +483,7 @@ TEST_F(SnapshotStoreTest, RemovedSourceOfAForkLeavesOnlyWhatTheForkNeeds) {
 
 TEST_F(SnapshotStoreTest, GarbageIsCollectedWhileSaving) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   std::size_t most = 0;
   for (int i = 0; i < 1000; ++i) {
     guest.write(5000, "x = " + std::to_string(i));
@@ -502,7 +502,7 @@ TEST_F(SnapshotStoreTest, GarbageIsCollectedWhileSaving) {
 TEST_F(SnapshotStoreTest, RestoreReadsFewPacksAfterManyScatteredSteps) {
   image_ = make_image(2000);
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   for (std::size_t i = 0; i < 2000; ++i) {
     guest.write(i * kPageBytes + 10, "once");
     guest.write(5, std::to_string(i));
@@ -519,7 +519,7 @@ TEST_F(SnapshotStoreTest, RestoreReadsFewPacksAfterManyScatteredSteps) {
 TEST_F(SnapshotStoreTest, LargePackWithFewNeededPagesIsPruned) {
   restart({.history_max = 0, .collect_while_saving = false});
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   std::mt19937 random(3);
   const auto noise = [&](std::size_t pages) {
     std::string text(pages * kPageBytes, ' ');
@@ -541,7 +541,7 @@ TEST_F(SnapshotStoreTest, LargePackWithFewNeededPagesIsPruned) {
 
 TEST_F(SnapshotStoreTest, CallersRowsAreInTheSameTransaction) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   const auto count_up = [](storage::Transaction& transaction) {
     return transaction.put(1, "runs", as_bytes("1"));
   };
@@ -561,7 +561,7 @@ TEST_F(SnapshotStoreTest, CallersRowsAreInTheSameTransaction) {
 
 TEST_F(SnapshotStoreTest, FailedCommitLeavesTheOldStateAndTheNextSaveWritesAll) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "old");
   save(live, guest);
   const Bytes old = guest.memory();
@@ -584,7 +584,7 @@ TEST_F(SnapshotStoreTest, FailedCommitLeavesTheOldStateAndTheNextSaveWritesAll) 
 
 TEST_F(SnapshotStoreTest, FirstSaveThatFailsLeavesNoContext) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   disk_.fail_commits(Error{ErrorCode::kUnavailable, "disk full", 0});
   EXPECT_FALSE(try_save(live, guest).ok());
   EXPECT_FALSE(store_->has("c"));
@@ -595,7 +595,7 @@ TEST_F(SnapshotStoreTest, FirstSaveThatFailsLeavesNoContext) {
 
 TEST_F(SnapshotStoreTest, DamagedPackIsReportedAndNotRestored) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "x = 1");
   guest.write(40000, "y = 1");
   save(live, guest);
@@ -609,7 +609,7 @@ TEST_F(SnapshotStoreTest, DamagedPackIsReportedAndNotRestored) {
 
 TEST_F(SnapshotStoreTest, DamageOfAnOlderPackNamesThePage) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(9 * kPageBytes, "x = 1");
   save(live, guest);
   const std::string first_key = [&] {
@@ -633,7 +633,7 @@ TEST_F(SnapshotStoreTest, DamageOfAnOlderPackNamesThePage) {
 
 TEST_F(SnapshotStoreTest, MissingPackIsReported) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(9 * kPageBytes, "x = 1");
   save(live, guest);
   const PackId first = *live.version();
@@ -651,7 +651,7 @@ TEST_F(SnapshotStoreTest, MissingPackIsReported) {
 
 TEST_F(SnapshotStoreTest, ImageOfAnotherContentIsNoticed) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(kPageBytes, "x = 1");
   save(live, guest);
   image_[kPageBytes + 1000] ^= std::byte{1};
@@ -663,7 +663,7 @@ TEST_F(SnapshotStoreTest, ImageOfAnotherContentIsNoticed) {
 
 TEST_F(SnapshotStoreTest, DamageStopsTheCollectionAndNotTheContext) {
   Guest guest(image_);
-  Live live = must(store_->begin("c", kBuild));
+  LiveMemory live = must(store_->begin("c", kBuild));
   for (int i = 0; i < 40; ++i) {
     guest.write(5000, "x = " + std::to_string(i));
     save(live, guest);

@@ -21,7 +21,7 @@ std::uint32_t chain_length_max(std::uint32_t page) {
 
 class StepEncoder {
  public:
-  StepEncoder(LiveState& live, const Step& step, PackId first, Compression& compression)
+  StepEncoder(LiveMemory::State& live, const Step& step, PackId first, Compression& compression)
       : live_(live),
         step_(step),
         first_(first),
@@ -300,7 +300,7 @@ class StepEncoder {
     if (!same) pack_.host_tables.emplace(step_.host_tables.begin(), step_.host_tables.end());
   }
 
-  LiveState& live_;
+  LiveMemory::State& live_;
   const Step& step_;
   PackId first_;
   PackId last_;
@@ -313,7 +313,7 @@ class StepEncoder {
   PreparedStep out_;
 };
 
-void count_page(LiveState& live, PackId pack, int change) {
+void count_page(LiveMemory::State& live, PackId pack, int change) {
   if (!pack) return;
   std::uint32_t& count = live.pages_in_pack[pack];
   count = static_cast<std::uint32_t>(static_cast<int>(count) + change);
@@ -322,12 +322,12 @@ void count_page(LiveState& live, PackId pack, int change) {
 
 }  // namespace
 
-Result<PreparedStep> prepare_step(LiveState& live, const Step& step, PackId first,
+Result<PreparedStep> prepare_step(LiveMemory::State& live, const Step& step, PackId first,
                                   const Version& version_template, Compression& compression) {
   return StepEncoder(live, step, first, compression).prepare(version_template);
 }
 
-void remember(LiveState& live, PreparedStep step, const Step& input) {
+void remember(LiveMemory::State& live, PreparedStep step, const Step& input) {
   for (const PreparedStep::Change& change : step.changes) {
     count_page(live, live.table.at(change.page).place.pack, -1);
     count_page(live, change.state.place.pack, +1);

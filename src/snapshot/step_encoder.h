@@ -14,7 +14,7 @@
 
 #include "sandbox_workers/base/result.h"
 #include "snapshot/compression.h"
-#include "snapshot/live_state.h"
+#include "snapshot/live_memory.h"
 #include "snapshot/page_table.h"
 #include "snapshot/snapshot_store.h"
 
@@ -51,8 +51,8 @@ struct PreparedStep {
 
 /// `version_template` says what is not of this step: previous and history.
 /// Errors: kInvalidArgument for sizes or ranges that cannot be; kLimitExceeded for host tables.
-Result<PreparedStep> prepare_step(LiveState& live, const Step& step, PackId first,
+Result<PreparedStep> prepare_step(LiveMemory::State& live, const Step& step, PackId first,
                                   const Version& version_template, Compression& compression);
-void remember(LiveState& live, PreparedStep step, const Step& input);
+void remember(LiveMemory::State& live, PreparedStep step, const Step& input);
 
 }  // namespace sw::snapshot

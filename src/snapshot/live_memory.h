@@ -12,8 +12,8 @@
 
 namespace sw::snapshot {
 
-struct LiveState {
-  LiveState(std::string context_name, std::string build_name, std::size_t recent_bytes_max)
+struct LiveMemory::State {
+  State(std::string context_name, std::string build_name, std::size_t recent_bytes_max)
       : context(std::move(context_name)), build(std::move(build_name)), recent(recent_bytes_max) {}
 
   std::string context;
