@@ -176,7 +176,7 @@ void add_context_commands(CLI::App& app, ContextArguments& arguments) {
   options.data_folder = sw::cli::default_data_folder();
   const auto common = [&](CLI::App* command) {
     command->add_option("--data", options.data_folder, "Data folder")->capture_default_str();
-    command->add_option("sandbox", options.sandbox, "Sandbox")->required();
+    command->add_option("sandbox", options.sandbox, "Name of the sandbox")->required();
   };
   arguments.sandboxes = app.add_subcommand("sandboxes", "List the sandboxes in the data folder");
   arguments.sandboxes->add_option("--data", options.data_folder, "Data folder")
@@ -196,24 +196,26 @@ void add_context_commands(CLI::App& app, ContextArguments& arguments) {
       app.add_subcommand("context", "Manage a context: fork, undo, checkpoint, restore, delete");
   group->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, sw::cli::ContextAction action,
-                       const char* argument) {
+                       const char* argument = nullptr, const char* meaning = "") {
     CLI::App* command = group->add_subcommand(name, what);
     common(command);
-    command->add_option("context", options.context, "Context")->required();
-    if (argument != nullptr) command->add_option(argument, options.argument, argument)->required();
+    command->add_option("context", options.context, "Name of the context")->required();
+    if (argument != nullptr) command->add_option(argument, options.argument, meaning)->required();
     arguments.actions.emplace_back(command, action);
     return command;
   };
-  add("fork", "Create a context from another context's state", sw::cli::ContextAction::kFork,
-      "new");
-  add("undo", "Undo the last runs' changes to memory", sw::cli::ContextAction::kUndo, nullptr)
+  add("fork", "Create a context from another context's state", sw::cli::ContextAction::kFork, "new",
+      "Name of the new context");
+  add("undo", "Undo the last runs' changes to memory", sw::cli::ContextAction::kUndo)
       ->add_option("--runs", options.runs, "Number of runs to undo")
       ->capture_default_str();
-  add("checkpoint", "Save the state under a label", sw::cli::ContextAction::kCheckpoint, "label");
-  add("restore", "Restore a checkpoint", sw::cli::ContextAction::kRestore, "label");
+  add("checkpoint", "Save the state under a label", sw::cli::ContextAction::kCheckpoint, "label",
+      "Label of the checkpoint");
+  add("restore", "Restore a checkpoint", sw::cli::ContextAction::kRestore, "label",
+      "Label of the checkpoint");
   add("remove-checkpoint", "Delete a checkpoint", sw::cli::ContextAction::kRemoveCheckpoint,
-      "label");
-  add("delete", "Delete a context", sw::cli::ContextAction::kDelete, nullptr);
+      "label", "Label of the checkpoint");
+  add("delete", "Delete a context", sw::cli::ContextAction::kDelete);
 }
 
 int run_program(int argc, char** argv) {
