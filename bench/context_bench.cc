@@ -74,7 +74,7 @@ protocol::ExecuteResponse run(interpreter::RuntimeWorker& worker, const std::str
   args.run.code = code;
   args.run.limits.wall_max = std::chrono::minutes(10);
   RunOutput ignored;
-  auto response = must(interpreter_of(worker)->execute(std::move(args), {}, ignored));
+  auto response = must(interpreter_of(worker)->execute(std::move(args), ignored));
   if (response.outcome.error) fail(fmt::format("{}: {}", code, response.outcome.error->message));
   return response;
 }

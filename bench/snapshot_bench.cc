@@ -98,7 +98,7 @@ class Session {
       for (std::size_t j = 0; j < shape_.changed_bytes; ++j)
         counters[4 * j] = static_cast<std::byte>(random_());
     }
-    return must(store_->save(*live_, {.memory = memory_,
+    return must(store_->save(*live_, {.memory = SpanPageSource(memory_),
                                       .image = image_,
                                       .changed = ranges_,
                                       .host_tables = tables_,
@@ -107,7 +107,8 @@ class Session {
 
   Restored restore(Bytes& memory) {
     const VersionInfo newest = must(store_->latest("c"));
-    return must(store_->restore("c", newest.id, kBuild, image_, memory));
+    SpanPageSink pages(memory);
+    return must(store_->restore("c", newest.id, kBuild, image_, pages));
   }
   Bytes fresh_memory() const {
     Bytes memory = image_;

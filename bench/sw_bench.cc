@@ -116,7 +116,7 @@ void fresh_instance(benchmark::State& state, const std::shared_ptr<engine::Engin
   RunOutput sink;
   const std::int64_t faults = page_faults();
   for (auto _ : state) {
-    const auto session = must(engine->boot({}));
+    const auto session = must(engine->boot());
     must(session->execute(request, sink));
   }
   state.counters["page_faults"] =

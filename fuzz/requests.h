@@ -103,23 +103,19 @@ inline void run_cell(protocol::Interpreter& interpreter, Workspace& files, Choic
   static constexpr AfterError kAfterError[] = {AfterError::kKeep, AfterError::kRollback,
                                                AfterError::kFilesBack};
   args.run.on_error = kAfterError[choices.below(3)];
-  args.workspace = files.manifest();
   const wasi::TreeState before = files.remember();
   if (choices.coin()) args.executions_known = choices.below(5);
   const bool gives = !choices.coin();
-  const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
-    std::vector<WorkspaceFile> found;
-    for (const std::string& path : paths) {
-      if (auto file = files.read_bytes(path); gives && file.ok()) found.push_back(*std::move(file));
-    }
-    return found;
+  const GetFiles get_files = [&](const std::vector<std::string>& paths) {
+    return gives ? workspace_files(before, paths) : std::vector<WorkspaceFile>();
   };
+  args.run.files = std::make_shared<const RunFiles>(RunFiles{files.manifest(), get_files});
   RunOutput output;
-  const auto response = interpreter.execute(std::move(args), get_files, output);
+  const auto response = interpreter.execute(std::move(args), output);
   if (response.ok()) {
     require(response->outcome.context.has_value(), "an answer is of a context");
     require(Workspace::normalize(response->outcome.cwd).ok(), "its folder is in the workspace");
-    require(files.apply_diff(response->workspace, before, 1).ok(),
+    require(files.apply_diff(*response->outcome.files, before, 1).ok(),
             "the files of a run can be taken over");
   }
 }

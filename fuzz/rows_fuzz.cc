@@ -141,8 +141,7 @@ std::vector<Row> interpreter_rows() {
     protocol::ExecuteArgs args;
     args.run.context = "a";
     args.run.code = code;
-    (void)interpreter.one->execute(
-        std::move(args), [](const auto&) { return std::vector<WorkspaceFile>(); }, output);
+    (void)interpreter.one->execute(std::move(args), output);
   }
   all_of(interpreter, {post("/contexts/a/checkpoints", R"({"name":"k"})")});
   return all_rows(*interpreter.object);

@@ -107,7 +107,7 @@ std::vector<Row> good_rows() {
       memory[(i * 37 + static_cast<std::size_t>(step) * 5000) % memory.size()] ^= std::byte{1};
     memory[3 * kPageBytes + static_cast<std::size_t>(step)] = std::byte{7};
     require(snapshots
-                ->save(live, {.memory = memory,
+                ->save(live, {.memory = SpanPageSource(memory),
                               .image = base,
                               .changed = all,
                               .host_tables = as_bytes("t"),
@@ -134,13 +134,16 @@ void restore(SnapshotStore& store, const std::string& name, const VersionInfo& v
   const Bytes base = image();
   Bytes memory = base;
   memory.resize(std::max<std::size_t>(memory.size(), version.memory_bytes));
-  auto restored = store.restore(name, version.id, kBuild, base, memory);
+  SpanPageSink pages(memory);
+  auto restored = store.restore(name, version.id, kBuild, base, pages);
   if (!restored.ok()) return;
   const std::vector<ByteRange> all = {{0, memory.size()}};
   memory[0] ^= std::byte{1};
-  (void)store.save(
-      restored->live,
-      {.memory = memory, .image = base, .changed = all, .host_tables = {}, .time_ms = 3});
+  (void)store.save(restored->live, {.memory = SpanPageSource(memory),
+                                    .image = base,
+                                    .changed = all,
+                                    .host_tables = {},
+                                    .time_ms = 3});
 }
 
 /// Everything that can be asked of a store, without looking at the answers.

@@ -164,7 +164,7 @@ class HostCalls : public ::testing::TestWithParam<std::string> {
     auto session = engine_->start_session().value();
     RunOutput output;
     sw::Run request;
-    request.workspace = std::make_shared<Workspace>(wasi::TreeLimits{}, 0);
+    request.files = Workspace(wasi::TreeLimits{}, 0).for_run();
     request.limits = {.wall_max = 600s, .grace = 0s, .memory_bytes_max = kMemoryBytes};
     request.limits.result_bytes_max = kMemoryBytes;
     if (!one.prepare.empty()) {

@@ -36,7 +36,7 @@ class PrologTest : public ::testing::Test {
   static std::vector<Outcome> cells(const std::vector<std::string>& codes) {
     std::vector<Outcome> outcomes;
     const auto ran = engine_->on_guest_thread([&] {
-      const auto session = engine_->boot({.workspace = {}}).value();
+      const auto session = engine_->boot().value();
       for (const std::string& code : codes) {
         sw::Run request;
         request.code = code;

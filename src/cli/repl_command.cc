@@ -11,6 +11,7 @@
 #include "cli/open_host.h"
 #include "cli/repl.h"
 #include "cli/sandbox_command.h"
+#include "cli/terminal.h"
 #include "sandbox_workers/host.h"
 
 namespace sw::cli {
@@ -133,12 +134,20 @@ Result<int> repl_command(const ReplCommandOptions& options) {
   if (is_kept) SW_CHECK_OK(check_sandbox_id(options.sandbox));
   SW_TRY(const Host host, open_host(is_kept ? options.data_folder : fs::path()));
   SW_CHECK_OK(host.load(language.id));
-  SandboxTarget target(host, host.sandbox(is_kept ? options.sandbox : "repl"), language, options);
+  const Sandbox sandbox = host.sandbox(is_kept ? options.sandbox : "repl");
+  SandboxTarget target(host, sandbox, language, options);
   const auto lines = make_line_reader(history_file(language.id));
   // At a prompt Ctrl-C is a key, while a cell runs it interrupts the cell; between the two it means
   // nothing.
   if (lines->is_terminal()) ::signal(SIGINT, SIG_IGN);
-  return run_repl(*lines, target, options.context.empty() ? language.id : options.context);
+  const int status =
+      run_repl(*lines, target, options.context.empty() ? language.id : options.context);
+  if (!is_kept) {
+    // The program ends here, with its exit handlers.
+    TerminalSink terminal;
+    SW_CHECK_OK(sandbox.destroy(terminal));
+  }
+  return status;
 }
 
 }  // namespace sw::cli

@@ -119,9 +119,10 @@ bool keeps_files(const Outcome& outcome, AfterError on_error) {
 Result<Outcome> run_fresh(const Host& host, Job& job, AfterError on_error, RunEvents& events,
                           std::optional<WriteBackReport>& files) {
   SW_TRY(auto folder, load_workspace(job.workspace_folder));
-  if (folder) job.run.workspace = folder->workspace();
+  if (folder) job.run.files = folder->files();
   auto outcome = host.run(job.run, events);
-  if (outcome.ok() && folder && keeps_files(*outcome, on_error)) files = write_back(*folder);
+  if (outcome.ok() && folder && keeps_files(*outcome, on_error))
+    files = write_back(*folder, *outcome);
   return outcome;
 }
 

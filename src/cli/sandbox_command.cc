@@ -65,6 +65,12 @@ json::object snapshot_json(const ContextInfo& context, const std::vector<Checkpo
           {"checkpoints", std::move(names)}};
 }
 
+/// Its exit handlers may print.
+Result<void> remove(const Context& context) {
+  TerminalSink terminal;
+  return context.remove(terminal);
+}
+
 Result<void> act(ContextAction action, const ContextCommandOptions& options,
                  const Context& context) {
   switch (action) {
@@ -73,7 +79,7 @@ Result<void> act(ContextAction action, const ContextCommandOptions& options,
     case ContextAction::kCheckpoint: return context.checkpoint(options.argument);
     case ContextAction::kRestore: return context.restore(options.argument);
     case ContextAction::kRemoveCheckpoint: return context.remove_checkpoint(options.argument);
-    case ContextAction::kDelete: return context.remove();
+    case ContextAction::kDelete: return remove(context);
   }
   return {};
 }
@@ -120,7 +126,8 @@ Result<int> sandboxes_command(const std::filesystem::path& data_folder, bool jso
 Result<int> delete_sandbox_command(const std::filesystem::path& data_folder,
                                    const std::string& id) {
   SW_TRY(const Sandbox sandbox, open_sandbox(data_folder, id));
-  SW_CHECK_OK(sandbox.destroy());
+  TerminalSink terminal;
+  SW_CHECK_OK(sandbox.destroy(terminal));
   return 0;
 }
 

@@ -55,8 +55,8 @@ Result<std::optional<WorkspaceFolder>> load_workspace(const std::string& folder)
   return std::optional(std::move(loaded));
 }
 
-WriteBackReport write_back(WorkspaceFolder& workspace) {
-  WriteBackReport report = workspace.write_back();
+WriteBackReport write_back(WorkspaceFolder& workspace, const Outcome& outcome) {
+  WriteBackReport report = workspace.write_back(outcome);
   report.refused = first(std::move(report.refused), kReportedMax);
   report.left = first(std::move(report.left), kReportedMax);
   return report;

@@ -22,7 +22,7 @@ Result<std::string> main_name(const std::filesystem::path& folder);
 Result<std::optional<WorkspaceFolder>> load_workspace(const std::string& folder);
 
 /// The same, with as many of the reasons as anybody reads.
-WriteBackReport write_back(WorkspaceFolder& workspace);
+WriteBackReport write_back(WorkspaceFolder& workspace, const Outcome& outcome);
 
 /// On stderr, what was not written.
 void show(const WriteBackReport& report, const std::string& folder);

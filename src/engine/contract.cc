@@ -40,12 +40,9 @@ Outcome engine_error_outcome(const Error& error) {
   return outcome;
 }
 
-Result<std::unique_ptr<SessionInstance>> Engine::boot(const SessionOptions& /*options*/) {
-  return no_sessions(info());
-}
+Result<std::unique_ptr<SessionInstance>> Engine::boot() { return no_sessions(info()); }
 
-Result<std::unique_ptr<SessionInstance>> Engine::restore(const SessionOptions& /*options*/,
-                                                         SnapshotSource& /*source*/) {
+Result<std::unique_ptr<SessionInstance>> Engine::restore(SnapshotSource& /*source*/) {
   return no_sessions(info());
 }
 

@@ -21,8 +21,7 @@ EngineInfo info_of(const Manifest& about, std::string build) {
   return {.language = about.language,
           .engine_name = about.engine,
           .build = std::move(build),
-          .limits = {.fuel = 0,
-                     .memory_bytes = about.memory_bytes_max,
+          .limits = {.memory_bytes = about.memory_bytes_max,
                      .code_bytes = kCodeBytesMax,
                      // JSON escapes at most double the code of most programs, and stdin comes
                      // along.
@@ -76,16 +75,15 @@ Result<std::unique_ptr<Session>> EmbeddedEngine::start_session() {
   return Session::create(std::move(parts.guest), std::move(parts.instance), environment_.watchdog);
 }
 
-Result<std::unique_ptr<SessionInstance>> EmbeddedEngine::boot(const SessionOptions& /*options*/) {
+Result<std::unique_ptr<SessionInstance>> EmbeddedEngine::boot() {
   SW_TRY(auto session, start_session());
   return std::unique_ptr<SessionInstance>(std::move(session));
 }
 
-Result<std::unique_ptr<SessionInstance>> EmbeddedEngine::restore(const SessionOptions& options,
-                                                                 SnapshotSource& source) {
+Result<std::unique_ptr<SessionInstance>> EmbeddedEngine::restore(SnapshotSource& source) {
   SW_TRY(Parts parts, instantiate(std::max(manifest().memory_bytes_max, source.memory_bytes())));
   SW_TRY(auto session, Session::restore(std::move(parts.guest), std::move(parts.instance),
-                                        environment_.watchdog, options, source));
+                                        environment_.watchdog, source));
   return std::unique_ptr<SessionInstance>(std::move(session));
 }
 
@@ -105,18 +103,9 @@ Result<std::unique_ptr<Session>> EmbeddedEngine::take_idle() {
   return start_session();
 }
 
-Result<Outcome> EmbeddedEngine::run(const Run& request, RunEvents& output) {
+Result<Outcome> EmbeddedEngine::run(const Run& run, RunEvents& events) {
   SW_TRY(auto session, take_idle());
-  auto outcome = session->execute(request, output);
-  if (auto stopped = session->finish(); stopped && outcome.ok()) {
-    outcome->cut_off = stopped->cut_off;
-    stopped->usage = outcome->usage;
-    if (!outcome->error) outcome = *std::move(stopped);
-  } else if (const auto status = session->guest().exit_status();
-             status && outcome.ok() && !outcome->error) {
-    outcome->ending = Ending::kExited;
-    outcome->exit_code = status;
-  }
+  auto outcome = session->run_once(run, events);
   const wasm::ResetStats stats = session->reset();
   if (outcome.ok()) outcome->usage.pages_written = stats.pages_put_back;
   if (stats.verdict == wasm::KeepVerdict::kKept) {

@@ -51,11 +51,10 @@ class EmbeddedEngine final : public Engine {
   const EngineInfo& info() const override { return info_; }
   /// Keeps interpreters between runs and puts their memory back, which is several times faster than
   /// making one.
-  Result<Outcome> run(const Run& request, RunEvents& output) override;
+  Result<Outcome> run(const Run& run, RunEvents& events) override;
   bool has_sessions() const override { return true; }
-  Result<std::unique_ptr<SessionInstance>> boot(const SessionOptions& options) override;
-  Result<std::unique_ptr<SessionInstance>> restore(const SessionOptions& options,
-                                                   SnapshotSource& source) override;
+  Result<std::unique_ptr<SessionInstance>> boot() override;
+  Result<std::unique_ptr<SessionInstance>> restore(SnapshotSource& source) override;
   Result<void> on_guest_thread(const std::function<void()>& body) override;
 
   /// A fresh interpreter, as the image has it.

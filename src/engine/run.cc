@@ -40,8 +40,12 @@ wasi::Errno RunOutput::write(wasi::Stream stream, BytesView bytes) {
 }
 
 Result<void> validate(const Run& request) {
-  if (request.code.find_first_not_of(" \t\r\n\f\v") == std::string::npos)
+  if (request.ends_context) {
+    if (request.context.empty()) return invalid("ends_context needs a context");
+    if (!request.code.empty()) return invalid("a run that ends its context has no code");
+  } else if (request.code.find_first_not_of(" \t\r\n\f\v") == std::string::npos) {
     return invalid("Non-empty code is required");
+  }
   if (request.code.size() > kCodeBytesMax) {
     return invalid(
         fmt::format("the code has {} bytes; the limit is {}", request.code.size(), kCodeBytesMax));

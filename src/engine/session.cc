@@ -57,6 +57,16 @@ void shorten(GuestError& error) {
   for (std::string& line : error.traceback) shorten(line, kErrorLineBytesMax);
 }
 
+/// What is left of the limits is for the exit handlers; a little, if nothing is left.
+RunLimits left_of(RunLimits limits, const Usage& used) {
+  const auto leave = [&](std::chrono::nanoseconds& limit, std::chrono::nanoseconds taken) {
+    if (limit.count() != 0) limit = std::max(limit - taken, limits.grace);
+  };
+  leave(limits.wall_max, used.wall);
+  leave(limits.cpu_max, used.cpu);
+  return limits;
+}
+
 // More than this in /tmp is left behind: all of it is written again whenever anything of it
 // changes.
 constexpr std::uint64_t kTmpBytesMax = std::uint64_t{8} << 20;
@@ -91,45 +101,60 @@ std::unique_ptr<Budget> Session::watch(const RunLimits& limits) {
   return budget(watchdog_, *instance_, std::move(options));
 }
 
-Result<void> Session::begin(const Run& request, RunEvents& output) {
-  instance_->set_memory_bytes_max(request.limits.memory_bytes_max);
-  input_ = request.input;
-  wasi::RunOptions run;
-  if (request.workspace) run.workspace = request.workspace->tree();
-  run.output = &output;
-  run.input = input_.get();
-  run.cancellation = cancellation_.get();
-  if (request.limits.output_bytes_max != 0)
-    run.limits.output_bytes_max = request.limits.output_bytes_max;
-  else run.limits.output_bytes_max = UINT64_MAX;
-  run.monotonic_offset_ns = monotonic_offset_ns_;
-  if (cells_ == 0) SW_CHECK_OK(guest_->wasi().start_run(std::move(run)));
-  else SW_CHECK_OK(guest_->wasi().continue_run(std::move(run)));
+Result<void> Session::prepare(const Run& run, RunEvents& events) {
+  if (invalid()) return Error{ErrorCode::kInvalidArgument, "this session has ended", 0};
+  if (run.files) {
+    const std::uint64_t now_ns = guest_->wasi().files().now_ns();
+    if (!mirror_) mirror_.emplace(now_ns);
+    SW_CHECK_OK(mirror_->follow(run.files->manifest, run.files->get_files, now_ns));
+  }
+  // What was asked of the cell before must not hit this one; what is asked from here on must not be
+  // lost.
+  cancellation_->reset();
+  cancellation_->observe(&events);
+  guest_->forget_stop();
+  limits_ = run.limits;
+  cancel_ = run.cancel;
+  return saved_.empty() ? Result<void>() : restore_host();
+}
+
+Result<void> Session::begin(const Run& run, RunEvents& events) {
+  instance_->set_memory_bytes_max(run.limits.memory_bytes_max);
+  input_ = run.input;
+  wasi::RunOptions options;
+  if (mirror_) options.workspace = mirror_->tree();
+  options.output = &events;
+  options.input = input_.get();
+  options.cancellation = cancellation_.get();
+  options.limits.output_bytes_max =
+      run.limits.output_bytes_max == 0 ? UINT64_MAX : run.limits.output_bytes_max;
+  options.monotonic_offset_ns = monotonic_offset_ns_;
+  if (cells_ == 0) SW_CHECK_OK(guest_->wasi().start_run(std::move(options)));
+  else SW_CHECK_OK(guest_->wasi().continue_run(std::move(options)));
   if (fresh_) SW_CHECK_OK(guest_->after_restore());
   fresh_ = false;
   ++cells_;
   return {};
 }
 
-Result<Reply> Session::run_cell(const Run& request, RunEvents& output) {
+Result<Reply> Session::run_cell(const Run& run, RunEvents& events) {
   const wasm::HostMemoryScope host_memory(*instance_);
-  SW_CHECK_OK(begin(request, output));
+  SW_CHECK_OK(begin(run, events));
   const std::string file_name =
-      request.file_name.empty() ? fmt::format("<cell {}>", cells_) : request.file_name;
-  return guest_->evaluate(request, file_name);
+      run.file_name.empty() ? fmt::format("<cell {}>", cells_) : run.file_name;
+  return guest_->evaluate(run, file_name);
 }
 
-Result<Outcome> Session::execute(const Run& request, RunEvents& output) {
-  if (invalid()) return Error{ErrorCode::kInvalidArgument, "this session has ended", 0};
-  // What was asked of the cell before must not hit this one; what is asked from here on must not be
-  // lost.
-  cancellation_->reset();
-  cancellation_->observe(&output);
-  guest_->forget_stop();
-  limits_ = request.limits;
-  cancel_ = request.cancel;
+Result<Outcome> Session::execute(const Run& run, RunEvents& events) {
+  SW_CHECK_OK(prepare(run, events));
+  SW_TRY(Outcome outcome, run.ends_context ? end(run, events) : evaluate(run, events));
+  if (run.files) outcome.files = mirror_->changes();
+  return outcome;
+}
+
+Result<Outcome> Session::evaluate(const Run& run, RunEvents& events) {
   const auto meter = watch(limits_);
-  Result<Reply> reply = run_cell(request, output);
+  Result<Reply> reply = run_cell(run, events);
   const BudgetResult used = meter->finish();
   Outcome outcome;
   if (reply.ok()) {
@@ -137,13 +162,16 @@ Result<Outcome> Session::execute(const Run& request, RunEvents& output) {
   } else {
     SW_TRY(outcome, conclude_failure(std::move(reply).error(), used.reason));
   }
-  outcome.usage.cpu = used.cpu;
-  outcome.usage.wall = used.wall;
-  leave_to_finish(outcome.usage);
-  outcome.usage.memory_bytes = instance_->memory().size();
-  outcome.usage.output_truncated = guest_->wasi().output_truncated();
+  note_usage(outcome, used);
   outcome.cut_off = invalid() && outcome.ending != Ending::kExited;
   return outcome;
+}
+
+void Session::note_usage(Outcome& outcome, const BudgetResult& used) const {
+  outcome.usage.cpu = used.cpu;
+  outcome.usage.wall = used.wall;
+  outcome.usage.memory_bytes = instance_->memory().size();
+  outcome.usage.output_truncated = guest_->wasi().output_truncated();
 }
 
 Result<Outcome> Session::conclude_failure(Error error, StopReason stop) {
@@ -175,7 +203,10 @@ Result<Outcome> Session::conclude_failure(Error error, StopReason stop) {
       outcome.error->name = kEngineError;
       return outcome;
     }
-    default: return error;
+    default:
+      // Other codes say that nothing was run.
+      error.code = ErrorCode::kInternal;
+      return error;
   }
 }
 
@@ -208,25 +239,49 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
   return outcome;
 }
 
-/// What is left of the limits is for the exit handlers; a little, if nothing is left.
-void Session::leave_to_finish(const Usage& used) {
-  left_ = limits_;
-  const auto leave = [&](std::chrono::nanoseconds& limit, std::chrono::nanoseconds taken) {
-    if (limit.count() != 0) limit = std::max(limit - taken, limits_.grace);
-  };
-  leave(left_.wall_max, used.wall);
-  leave(left_.cpu_max, used.cpu);
+/// Runs the interpreter's exit handlers; an error they end with is dropped. The outcome of a run
+/// whose exit handlers met a limit, or changed its exit status.
+std::optional<Outcome> Session::finish(const RunLimits& limits) {
+  const auto meter = watch(limits);
+  (void)guest_->finish();
+  const BudgetResult used = meter->finish();
+  std::optional<Outcome> outcome;
+  if (used.reason != StopReason::kNone) {
+    outcome = limit_outcome(ending_of(used.reason),
+                            stop_message(used.reason, limits_) + " by exit handlers");
+    outcome->cut_off = invalid();
+  } else if (const auto status = guest_->exit_status()) {
+    outcome.emplace();
+    outcome->ending = Ending::kExited;
+    outcome->exit_code = status;
+  }
+  return outcome;
 }
 
-std::optional<Outcome> Session::finish() {
-  if (invalid() || cells_ == 0) return std::nullopt;
-  const auto meter = watch(left_);
-  (void)guest_->finish();
-  const StopReason stop = meter->finish().reason;
-  if (stop == StopReason::kNone) return std::nullopt;
-  Outcome outcome =
-      limit_outcome(ending_of(stop), stop_message(stop, limits_) + " by exit handlers");
-  outcome.cut_off = invalid();
+Result<Outcome> Session::end(const Run& run, RunEvents& events) {
+  SW_CHECK_OK(begin(run, events));
+  Outcome outcome = finish(limits_).value_or(Outcome{});
+  note_usage(outcome, {});
+  broken_ = true;
+  return outcome;
+}
+
+Result<Outcome> Session::run_once(const Run& run, RunEvents& events) {
+  SW_CHECK_OK(prepare(run, events));
+  SW_TRY(Outcome outcome, evaluate(run, events));
+  if (!invalid()) {
+    if (auto ended = finish(left_of(limits_, outcome.usage))) {
+      outcome.cut_off = ended->cut_off;
+      // What the program itself ended with counts more.
+      if (!outcome.error) {
+        outcome.ending = ended->ending;
+        outcome.exit_code = ended->exit_code;
+        outcome.error = std::move(ended->error);
+        if (outcome.error) outcome.value.reset();
+      }
+    }
+  }
+  if (run.files) outcome.files = mirror_->changes();
   return outcome;
 }
 
@@ -245,7 +300,7 @@ Result<SessionSnapshot> Session::snapshot() {
                         .tmp = tmp,
                         .descriptors = descriptors});
   SW_CHECK_OK(instance_->dirty_pages(state.changed));
-  state.memory = instance_->memory().bytes();
+  state.memory = std::make_unique<SpanPageSource>(instance_->memory().bytes());
   state.base = instance_->image();
   return state;
 }
@@ -274,27 +329,39 @@ Result<void> Session::restore_tmp(BytesView blob) {
 
 Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
                                                   std::unique_ptr<wasm::Instance> instance,
-                                                  Watchdog& watchdog, const SessionOptions& options,
-                                                  SnapshotSource& source) {
+                                                  Watchdog& watchdog, SnapshotSource& source) {
   SW_CHECK_OK(instance->grow_memory_to(source.memory_bytes()));
-  SW_TRY(const BytesView bytes, source.fill(instance->memory().bytes(), instance->image()));
+  SpanPageSink memory(instance->memory().bytes());
+  SW_TRY(const BytesView bytes, source.fill(memory, instance->image()));
   SW_TRY(const SavedHost saved, decode_saved_host(bytes));
   SW_TRY(auto session, create(std::move(guest), std::move(instance), watchdog));
-  wasi::Wasi& wasi = session->guest_->wasi();
-  wasi::RunOptions run;
-  if (options.workspace) run.workspace = options.workspace->tree();
-  SW_CHECK_OK(wasi.start_run(std::move(run)));
-  SW_CHECK_OK(session->restore_tmp(saved.tmp));
-  SW_CHECK_OK(wasi.descriptors().deserialize(saved.descriptors, wasi.files()));
   session->cells_ = saved.cells;
+  session->saved_.assign(bytes.begin(), bytes.end());
+  return session;
+}
+
+/// Open files and /tmp, once the files of the sandbox are there.
+Result<void> Session::restore_host() {
+  const Bytes bytes = std::exchange(saved_, {});
+  SW_TRY(const SavedHost saved, decode_saved_host(bytes));
+  wasi::Wasi& wasi = guest_->wasi();
+  wasi::RunOptions run;
+  if (mirror_) run.workspace = mirror_->tree();
+  SW_CHECK_OK(wasi.start_run(std::move(run)));
+  Result<void> restored = restore_tmp(saved.tmp);
+  if (restored.ok()) restored = wasi.descriptors().deserialize(saved.descriptors, wasi.files());
+  if (!restored.ok()) {
+    broken_ = true;
+    return Error{ErrorCode::kCorrupt, std::move(restored).error().message, 0};
+  }
   // The guest's clock goes on from where it was, or further on if this machine's is ahead; never
   // back.
   const std::uint64_t now = wasi.monotonic_ns();
-  session->monotonic_offset_ns_ =
+  monotonic_offset_ns_ =
       saved.monotonic_ns > now
           ? static_cast<std::int64_t>(std::min(saved.monotonic_ns - now, kClockAheadMaxNs))
           : 0;
-  return session;
+  return {};
 }
 
 wasm::ResetStats Session::reset() {
@@ -302,6 +369,7 @@ wasm::ResetStats Session::reset() {
   cells_ = 0;
   fresh_ = true;
   monotonic_offset_ns_ = 0;
+  mirror_.reset();
   return instance_->reset();
 }
 

@@ -19,6 +19,7 @@
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/wasi/streams.h"
 #include "sandbox_workers/wasm/instance.h"
+#include "sandbox_workers/workspace/mirror.h"
 
 namespace sw::engine {
 
@@ -36,21 +37,17 @@ class Session final : public SessionInstance {
   /// on. Random generators differ from those of every other session restored from the state.
   static Result<std::unique_ptr<Session>> restore(std::unique_ptr<Guest> guest,
                                                   std::unique_ptr<wasm::Instance> instance,
-                                                  Watchdog& watchdog, const SessionOptions& options,
-                                                  SnapshotSource& source);
+                                                  Watchdog& watchdog, SnapshotSource& source);
 
-  /// Runs one cell; output goes to `output` as it is printed.
-  Result<Outcome> execute(const Run& request, RunEvents& output) override;
+  Result<Outcome> execute(const Run& run, RunEvents& events) override;
+  /// Runs a program and, within what is left of its limits, its exit handlers. Then `reset`.
+  Result<Outcome> run_once(const Run& run, RunEvents& events);
 
   bool can_snapshot() const override;
   /// `base` is the image; `extra` has open files, clock and counters: docs/formats/session.md.
   /// Errors: kInvalidArgument when the session cannot be used any more, or its memory is not its
   /// whole state.
   Result<SessionSnapshot> snapshot() override;
-
-  /// Runs the interpreter's exit handlers within what is left of the last cell's limits; an error
-  /// they end with is dropped. Returns the outcome of a run whose exit handlers met a limit.
-  std::optional<Outcome> finish();
 
   /// True once the interpreter trapped, exited, was stopped by force or answered nonsense: nothing
   /// can be run in it any more.
@@ -68,12 +65,18 @@ class Session final : public SessionInstance {
 
   /// Watches the call that follows, within `limits`.
   std::unique_ptr<Budget> watch(const RunLimits& limits);
-  Result<void> begin(const Run& request, RunEvents& output);
-  /// All of a run that depends on the guest, and so is watched.
-  Result<Reply> run_cell(const Run& request, RunEvents& output);
-  void leave_to_finish(const Usage& used);
+  /// What of a run does not depend on the guest.
+  Result<void> prepare(const Run& run, RunEvents& events);
+  Result<void> begin(const Run& run, RunEvents& events);
+  /// What does, and so is watched.
+  Result<Reply> run_cell(const Run& run, RunEvents& events);
+  Result<Outcome> evaluate(const Run& run, RunEvents& events);
+  Result<Outcome> end(const Run& run, RunEvents& events);
+  std::optional<Outcome> finish(const RunLimits& limits);
+  void note_usage(Outcome& outcome, const BudgetResult& used) const;
   Result<Bytes> save_tmp();
   Result<void> restore_tmp(BytesView blob);
+  Result<void> restore_host();
   Outcome conclude(Reply reply, StopReason stop);
   Result<Outcome> conclude_failure(Error error, StopReason stop);
 
@@ -82,8 +85,9 @@ class Session final : public SessionInstance {
   std::unique_ptr<Cancellation> cancellation_;
   std::shared_ptr<wasi::InputSource> input_;  // of the last cell; shared with its caller
   Watchdog& watchdog_;
+  std::optional<Mirror> mirror_;
+  Bytes saved_;       // SessionSnapshot::extra, until the files are there to restore it
   RunLimits limits_;  // of the last cell
-  RunLimits left_;    // of them, for exit handlers
   std::stop_token cancel_;
   std::uint64_t cells_ = 0;
   bool broken_ = false;  // the guest's driver answered what makes no sense

@@ -102,7 +102,6 @@ void Core::add_language(std::shared_ptr<engine::Engine> engine) {
   options.idle_ttl = settings.idle_ttl;
   options.contexts_max = settings.contexts_max;
   options.undo_max = settings.undo_max;
-  options.workspace_limits = settings.files;
   const engine::EngineInfo& about = engine->info();
   HostedLanguage hosted{.info = {.id = about.language,
                                  .aliases = about.aliases,

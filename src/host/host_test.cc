@@ -68,6 +68,32 @@ TEST(Host, AContextGoesOnFromRunToRun) {
   EXPECT_EQ(outcome.context->id, "javascript");
 }
 
+TEST(Host, ExitHandlersRunWhenAContextIsRemovedOrItsSandboxDestroyed) {
+  const Host host = Host::open().value();
+  const Sandbox sandbox = host.sandbox("a");
+  const std::string code =
+      "process.on('exit', () => { console.log('bye'); fs.writeFileSync('left', '1') })";
+  ASSERT_TRUE(sandbox.run({.language = "js", .code = code, .context = "one"}).ok());
+  ASSERT_TRUE(sandbox.run({.language = "js", .code = code, .context = "two"}).ok());
+  RunOutput first;
+  ASSERT_TRUE(sandbox.context("one").remove(first).ok());
+  EXPECT_EQ(first.out, "bye\n");
+  EXPECT_EQ(as_text(sandbox.files().read("left").value()), "1");
+  EXPECT_EQ(sandbox.contexts()->size(), 1U);
+  RunOutput second;
+  ASSERT_TRUE(sandbox.destroy(second).ok());
+  EXPECT_EQ(second.out, "bye\n");
+}
+
+TEST(Host, RefusesFilesForARunInASandbox) {
+  const Host host = Host::open().value();
+  sw::Run run{.language = "js", .code = "1"};
+  run.files = std::make_shared<const RunFiles>();
+  EXPECT_EQ(host.sandbox("a").run(run).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(host.run({.language = "js", .ends_context = true}).error().code,
+            ErrorCode::kInvalidArgument);
+}
+
 TEST(Host, AnAsynchronousRunTellsItsEventsAndItsEnd) {
   const Host host = Host::open().value();
   Printed printed;

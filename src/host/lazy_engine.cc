@@ -44,16 +44,15 @@ Result<Outcome> LazyEngine::run(const Run& run, RunEvents& events) {
   return engine->run(run, events);
 }
 
-Result<std::unique_ptr<engine::SessionInstance>> LazyEngine::boot(
-    const engine::SessionOptions& options) {
+Result<std::unique_ptr<engine::SessionInstance>> LazyEngine::boot() {
   SW_TRY(const auto engine, load());
-  return engine->boot(options);
+  return engine->boot();
 }
 
 Result<std::unique_ptr<engine::SessionInstance>> LazyEngine::restore(
-    const engine::SessionOptions& options, engine::SnapshotSource& source) {
+    engine::SnapshotSource& source) {
   SW_TRY(const auto engine, load());
-  return engine->restore(options, source);
+  return engine->restore(source);
 }
 
 Result<void> LazyEngine::on_guest_thread(const std::function<void()>& body) {

@@ -24,10 +24,8 @@ class LazyEngine final : public engine::Engine {
   const engine::EngineInfo& info() const override { return info_; }
   Result<Outcome> run(const Run& run, RunEvents& events) override;
   bool has_sessions() const override { return true; }
-  Result<std::unique_ptr<engine::SessionInstance>> boot(
-      const engine::SessionOptions& options) override;
-  Result<std::unique_ptr<engine::SessionInstance>> restore(const engine::SessionOptions& options,
-                                                           engine::SnapshotSource& source) override;
+  Result<std::unique_ptr<engine::SessionInstance>> boot() override;
+  Result<std::unique_ptr<engine::SessionInstance>> restore(engine::SnapshotSource& source) override;
   Result<void> on_guest_thread(const std::function<void()>& body) override;
 
   /// Loads it now. After an Error the next call tries again.

@@ -99,8 +99,13 @@ Result<SandboxInfo> Sandbox::info() const {
 }
 
 Result<void> Sandbox::destroy() const {
+  RunOutput nobody_reads;
+  return destroy(nobody_reads);
+}
+
+Result<void> Sandbox::destroy(RunEvents& events) const {
   SW_TRY(const auto lease, core_->sandbox(id_));
-  return lease->destroy();
+  return lease->destroy(events);
 }
 
 // --- Context
@@ -168,8 +173,13 @@ Result<void> Context::remove_checkpoint(std::string_view name) const {
 }
 
 Result<void> Context::remove() const {
+  RunOutput nobody_reads;
+  return remove(nobody_reads);
+}
+
+Result<void> Context::remove(RunEvents& events) const {
   SW_TRY(const auto lease, sandbox_.core_->sandbox(sandbox_.id_));
-  return lease->delete_context(id_);
+  return lease->delete_context(id_, events);
 }
 
 }  // namespace sw

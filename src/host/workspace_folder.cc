@@ -5,17 +5,18 @@
 #include <utility>
 
 #include "sandbox_workers/wasi/clocks.h"
+#include "sandbox_workers/workspace/workspace.h"
 #include "wasi/host_access.h"
 #include "wasi/host_folder.h"
+#include "wasi/tree_state.h"
 
 namespace sw {
 
 struct WorkspaceFolder::Loaded {
-  explicit Loaded(wasi::HostFolder loaded)
-      : folder(std::move(loaded)), workspace(std::make_shared<Workspace>(folder.tree())) {}
+  explicit Loaded(wasi::HostFolder loaded) : folder(std::move(loaded)), workspace(folder.tree()) {}
 
   wasi::HostFolder folder;
-  std::shared_ptr<Workspace> workspace;  // shared with the runs that use it
+  Workspace workspace;
 };
 
 WorkspaceFolder::WorkspaceFolder(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
@@ -37,13 +38,21 @@ Result<WorkspaceFolder> WorkspaceFolder::load(const std::filesystem::path& folde
   return WorkspaceFolder(std::make_unique<Loaded>(*std::move(loaded)));
 }
 
-const std::shared_ptr<Workspace>& WorkspaceFolder::workspace() const { return loaded_->workspace; }
+std::shared_ptr<const RunFiles> WorkspaceFolder::files() const {
+  return loaded_->workspace.for_run(Hashes::kWithout);
+}
 
 const std::vector<std::string>& WorkspaceFolder::left_out() const {
   return loaded_->folder.skipped();
 }
 
-WriteBackReport WorkspaceFolder::write_back() {
+WriteBackReport WorkspaceFolder::write_back(const Outcome& outcome) {
+  if (outcome.files) {
+    Workspace& workspace = loaded_->workspace;
+    const auto applied = workspace.apply_diff(*outcome.files, workspace.remember(),
+                                              wasi::SystemClocks().realtime_ns());
+    if (!applied.ok()) return {.error = applied.error().message};
+  }
   auto done = loaded_->folder.write_back();
   if (!done.ok()) return {.error = std::move(done).error().message};
   return {.written = done->written.size(),

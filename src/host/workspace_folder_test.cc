@@ -18,10 +18,11 @@ TEST(WorkspaceFolder, ARunReadsAFolderAndWhatItWritesIsWrittenBack) {
   const Host host = Host::open().value();
   sw::Run run{.language = "js",
               .code = "fs.writeFileSync('out', String(2 * fs.readFileSync('in', 'utf8')))"};
-  run.workspace = loaded.workspace();
-  ASSERT_FALSE(host.run(run)->error);
+  run.files = loaded.files();
+  const Outcome outcome = host.run(run).value();
+  ASSERT_FALSE(outcome.error);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "out"));
-  const WriteBackReport report = loaded.write_back();
+  const WriteBackReport report = loaded.write_back(outcome);
   EXPECT_EQ(report.error, "");
   EXPECT_EQ(report.written, 1U);
   EXPECT_EQ(as_text(read_file(folder.path() / "out").value()), "42");
@@ -31,9 +32,10 @@ TEST(WorkspaceFolder, SaysWhyNothingIsWritten) {
   const auto folder =
       TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-host-").value();
   WorkspaceFolder loaded = WorkspaceFolder::load(folder.path()).value();
-  ASSERT_TRUE(loaded.workspace()->write_bytes("a", Bytes(1), 0).ok());
+  Outcome outcome;
+  outcome.files = WorkspaceDiff{.files = {{.path = "/workspace/a"}}};
   ASSERT_TRUE(write_file_atomically(folder.path() / "a", as_bytes("theirs")).ok());
-  EXPECT_NE(loaded.write_back().error, "");
+  EXPECT_NE(loaded.write_back(outcome).error, "");
   EXPECT_EQ(as_text(read_file(folder.path() / "a").value()), "theirs");
 }
 

@@ -24,12 +24,11 @@ class BusyContext {
     args.run.context = id;
     args.run.code = R"({"op":"inc","then":"wait"})";
     args.run.cancel = stop_.get_token();
-    args.workspace = sandbox.manifest();
+    args.run.files = sandbox.for_run();
     const int waiting = FakeSession::waiting();
     run_ = std::async(std::launch::async, [&interpreter, args = std::move(args)] {
       RunOutput printed;
-      return interpreter.execute(
-          args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
+      return interpreter.execute(args, printed);
     });
     while (FakeSession::waiting() == waiting) std::this_thread::yield();
   }
@@ -82,10 +81,7 @@ TEST_F(InterpreterTest, RunsOfManyContextsEachTakeTurns) {
         args.run.context = i % 2 == 0 ? "c" : "d";
         args.run.code = kInc;
         RunOutput printed;
-        EXPECT_TRUE(interpreter_
-                        ->execute(
-                            args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed)
-                        .ok());
+        EXPECT_TRUE(interpreter_->execute(args, printed).ok());
       }
     });
   }
@@ -170,7 +166,7 @@ TEST_F(InterpreterTest, DestroyingWaitsForAllRuns) {
 
 TEST_F(InterpreterTest, TheAlarmLeavesARunThatGoesOnAlone) {
   EXPECT_EQ(request("DELETE", "/").status, 200);
-  options_.contexts.idle_ttl = std::chrono::milliseconds(1000);
+  options_.idle_ttl = std::chrono::milliseconds(1000);
   restart();
   EXPECT_EQ(create("c").status, 201);
   BusyContext busy(*interpreter_, sandbox_, "c");

@@ -28,14 +28,15 @@
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/wasi/clocks.h"
 #include "sandbox_workers/wasi/file_system.h"
+#include "sandbox_workers/workspace/mirror.h"
 
 namespace sw::interpreter {
 
 class FakeSession final : public engine::SessionInstance {
  public:
-  FakeSession(const engine::SessionOptions& options, std::atomic<int>& alive)
+  explicit FakeSession(std::atomic<int>& alive)
       : alive_(alive), memory_(kMemoryBytes), files_(wasi::standard_layout().build(), clocks_) {
-    files_.mount(wasi::kWorkspaceMount, options.workspace->tree());
+    files_.mount(wasi::kWorkspaceMount, mirror_.tree());
     ++alive_;
   }
   ~FakeSession() override { --alive_; }
@@ -48,12 +49,14 @@ class FakeSession final : public engine::SessionInstance {
 
   Result<engine::SessionSnapshot> snapshot() override {
     engine::SessionSnapshot snapshot;
-    snapshot.memory = memory_;
+    snapshot.memory = std::make_unique<SpanPageSource>(memory_);
     snapshot.changed = {{.begin = 0, .end = memory_.size()}};
     return snapshot;
   }
 
   Result<Outcome> execute(const Run& request, RunEvents& output) override {
+    SW_CHECK_OK(mirror_.follow(request.files->manifest, request.files->get_files, 1));
+    if (request.ends_context) return end(output);
     if (!std::exchange(begun_, true) && !request.cwd.empty()) cwd_ = request.cwd;
     const boost::json::value code = boost::json::parse(request.code);
     const boost::json::object& op = code.as_object();
@@ -67,6 +70,7 @@ class FakeSession final : public engine::SessionInstance {
     if (outcome.error) outcome.error->traceback = {request.file_name};
     outcome.value = Value{.text = std::to_string(count(0))};
     outcome.cwd = cwd_;
+    outcome.files = mirror_.changes();
     return outcome;
   }
 
@@ -77,6 +81,16 @@ class FakeSession final : public engine::SessionInstance {
   }
 
  private:
+  /// Its exit handler prints the counter, and writes it into a file.
+  Result<Outcome> end(RunEvents& events) {
+    const std::string text = "ended at " + std::to_string(count(0));
+    (void)events.write(wasi::Stream::kStdout, as_bytes(text));
+    (void)files_.write_file("/workspace/ended", as_bytes(text));
+    invalid_ = true;
+    Outcome outcome;
+    outcome.files = mirror_.changes();
+    return outcome;
+  }
   void perform(const std::string& what, const boost::json::object& op, const Run& request,
                RunEvents& output, Outcome& outcome) {
     const auto text = [&](const char* name) {
@@ -127,6 +141,7 @@ class FakeSession final : public engine::SessionInstance {
   bool invalid_ = false;
   bool held_ = false;
   bool failed_ = false;
+  Mirror mirror_{1};
   wasi::SystemClocks clocks_;
   wasi::FileSystem files_;
 };
@@ -150,17 +165,17 @@ class FakeEngine final : public engine::Engine {
     outcome.value = Value{.text = request.env.empty() ? "" : request.env.front().second};
     return outcome;
   }
-  Result<std::unique_ptr<engine::SessionInstance>> boot(
-      const engine::SessionOptions& options) override {
+  Result<std::unique_ptr<engine::SessionInstance>> boot() override {
     if (during_boot) during_boot();
     if (fail_boot) return Error{ErrorCode::kUnavailable, "no more memory", 0};
-    return std::unique_ptr<engine::SessionInstance>(std::make_unique<FakeSession>(options, alive));
+    return std::unique_ptr<engine::SessionInstance>(std::make_unique<FakeSession>(alive));
   }
   Result<std::unique_ptr<engine::SessionInstance>> restore(
-      const engine::SessionOptions& options, engine::SnapshotSource& source) override {
+      engine::SnapshotSource& source) override {
     if (during_boot) during_boot();
-    auto session = std::make_unique<FakeSession>(options, alive);
-    SW_TRY(const BytesView extra, source.fill(session->memory(), {}));
+    auto session = std::make_unique<FakeSession>(alive);
+    SpanPageSink memory(session->memory());
+    SW_TRY(const BytesView extra, source.fill(memory, {}));
     if (!extra.empty()) return Error{ErrorCode::kCorrupt, "there should be nothing else", 0};
     return std::unique_ptr<engine::SessionInstance>(std::move(session));
   }

@@ -5,13 +5,12 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <set>
 
 #include "interpreter/stored_memory.h"
 #include "object/unlocked.h"
 #include "protocol/messages.h"
 #include "sandbox_workers/protocol/answers.h"
-#include "wasi/tree_state.h"
+#include "sandbox_workers/workspace/workspace.h"
 
 namespace sw::interpreter {
 
@@ -31,30 +30,21 @@ Error engine_failed(const Error& error) {
   return Error{ErrorCode::kInternal, fmt::format("Engine execution failed: {}", error.message), 0};
 }
 
-Error bad_files(std::string message) { return Error{ErrorCode::kBadReply, std::move(message), 0}; }
-
 void add(std::string& note, std::string_view more) {
   if (!note.empty() && !more.empty()) note += "; ";
   note += more;
 }
 
-/// Are these the files that were asked for, each once?
-bool were_asked_for(const std::vector<WorkspaceFile>& files,
-                    const std::vector<std::string>& paths) {
-  std::set<std::string_view> asked(paths.begin(), paths.end());
-  for (const WorkspaceFile& file : files) {
-    if (asked.erase(file.path) == 0) return false;
-  }
-  return true;
-}
-
 /// A context's folder as others are told of it: one that exists in /workspace, wherever the guest
 /// really is.
-std::string folder_told(const Workspace& mirror, const std::string& reported) {
+std::string folder_told(const WorkspaceDiff& files, const std::string& reported) {
   const auto path = Workspace::normalize(reported);
-  const auto entry = path.ok() ? mirror.stat(*path) : Result<WorkspaceEntry>(path.error());
-  const bool is_folder = entry.ok() && entry->type == wasi::FileType::kDirectory;
-  return is_folder ? *path : std::string(protocol::kWorkspacePath);
+  return path.ok() && is_folder(files, *path) ? *path : std::string(protocol::kWorkspacePath);
+}
+
+Error cannot_restore(std::string_view id, Error error) {
+  return engine_failed(std::move(error).while_doing(fmt::format(
+      "restoring context '{}' (undo its last run, restore a checkpoint, or delete it)", id)));
 }
 
 }  // namespace
@@ -62,33 +52,30 @@ std::string folder_told(const Workspace& mirror, const std::string& reported) {
 /// One run, from the request to the answer.
 struct Interpreter::Execution {
   protocol::ExecuteArgs args;
-  const protocol::GetFiles& get_files;
   RunEvents& events;
   ContextRow row = {};
   std::unique_ptr<Resident> resident = {};
-  wasi::TreeState files_before = {};
-  bool files_are_back = false;
   ExecuteResponse response = {};
 
   const std::string& id() const { return args.run.context; }
   ContextRun& told() { return *response.outcome.context; }
-  wasi::Tree& tree() const { return *mirror->tree(); }
-  std::shared_ptr<Workspace> mirror = {};  // of the resident, which may be lost in the run
+  WorkspaceDiff& files() { return *response.outcome.files; }
+  void put_files_back() { response.outcome.files = no_difference(args.run.files->manifest); }
 };
 
 Interpreter::Interpreter(std::shared_ptr<engine::Engine> engine, ResidencyPool& pool,
-                         const InterpreterOptions& options, std::unique_ptr<Contexts> contexts)
-    : engine_(std::move(engine)), pool_(pool), options_(options), contexts_(std::move(contexts)) {}
+                         std::unique_ptr<Contexts> contexts)
+    : engine_(std::move(engine)), pool_(pool), contexts_(std::move(contexts)) {}
 
 Interpreter::~Interpreter() { pool_.clear(this); }
 
 Result<std::unique_ptr<Interpreter>> Interpreter::open(std::shared_ptr<engine::Engine> engine,
                                                        storage::ObjectStorage& storage,
                                                        ResidencyPool& pool, object::Clock& clock,
-                                                       const InterpreterOptions& options) {
-  SW_TRY(auto contexts, Contexts::open(storage, clock, options.contexts));
+                                                       const ContextsOptions& options) {
+  SW_TRY(auto contexts, Contexts::open(storage, clock, options));
   return std::unique_ptr<Interpreter>(
-      new Interpreter(std::move(engine), pool, options, std::move(contexts)));
+      new Interpreter(std::move(engine), pool, std::move(contexts)));
 }
 
 Result<void> Interpreter::destroy_all() {
@@ -113,26 +100,27 @@ Result<void> Interpreter::on_alarm(object::Time /*scheduled*/) {
 // --- a run
 
 Result<void> Interpreter::check(const sw::Run& run) const {
-  SW_CHECK_OK(protocol::check_code(run.code, engine_->info().limits.code_bytes));
+  if (!run.ends_context) {
+    SW_CHECK_OK(protocol::check_code(run.code, engine_->info().limits.code_bytes));
+  }
   SW_CHECK_OK(validate(run));
   if (run.context.empty()) return protocol::refusal("contextId must be a non-empty string");
   return {};
 }
 
-Result<ExecuteResponse> Interpreter::execute(protocol::ExecuteArgs args,
-                                             const protocol::GetFiles& get_files,
-                                             RunEvents& events) {
+Result<ExecuteResponse> Interpreter::execute(protocol::ExecuteArgs args, RunEvents& events) {
   SW_CHECK_OK(check(args.run));
-  Execution run{.args = std::move(args), .get_files = get_files, .events = events};
+  Execution run{.args = std::move(args), .events = events};
+  if (!run.args.run.files) run.args.run.files = std::make_shared<const RunFiles>();
   run.response.outcome.context.emplace();
+  run.put_files_back();
   MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, run.id(), lock);
   Result<void> ready = prepare(run);
   {
     const object::Unlocked unlocked(mutex_);
-    if (ready.ok()) ready = reconcile(run);
     if (ready.ok()) ready = ensure_session(run);
-    if (ready.ok()) execute(run);
+    if (ready.ok() && run.resident->session) ready = execute(run);
   }
   Result<ExecuteResponse> answered = ready.ok() ? conclude(run) : std::move(ready).error();
   // An instance that was found is as good as before a run that did not begin.
@@ -148,12 +136,7 @@ Result<void> Interpreter::prepare(Execution& run) {
   SW_CHECK_OK(agree_on_count(run));
   run.resident = pool_.take(this, run.id());
   if (run.resident && run.resident->session->invalid()) run.resident.reset();
-  if (!run.resident) {
-    run.resident = std::make_unique<Resident>();
-    run.resident->mirror =
-        std::make_shared<Workspace>(options_.workspace_limits, contexts_->now_ns());
-  }
-  run.mirror = run.resident->mirror;
+  if (!run.resident) run.resident = std::make_unique<Resident>();
   return {};
 }
 
@@ -178,27 +161,6 @@ Result<void> Interpreter::agree_on_count(Execution& run) {
                         "of {}, so memory and files may be from different runs",
                         known, here));
   run.row.executions = known;  // so that it is said once
-  return {};
-}
-
-Result<void> Interpreter::reconcile(Execution& run) {
-  auto missing = run.mirror->apply_sync(run.args.workspace, {}, now_ns());
-  if (!missing.ok()) return std::move(missing).error();
-  if (missing->empty()) return {};
-  std::vector<WorkspaceFile> files;
-  try {
-    files = run.get_files(*missing);
-  } catch (const std::exception& problem) {  // it is the caller's, and this thread is not
-    return bad_files(fmt::format("Sandbox failed to provide files: {}", problem.what()));
-  }
-  if (!were_asked_for(files, *missing)) {
-    return bad_files("Sandbox returned an invalid workspace file entry");
-  }
-  auto left = run.mirror->apply_sync(run.args.workspace, files, now_ns());
-  if (!left.ok()) return bad_files(left.error().message);
-  if (!left->empty()) {
-    return bad_files(fmt::format("Sandbox did not provide {} workspace file(s)", left->size()));
-  }
   return {};
 }
 
@@ -229,7 +191,8 @@ Result<void> Interpreter::ensure_session(Execution& run) {
 }
 
 Result<void> Interpreter::boot(Execution& run, std::string_view note) {
-  auto session = engine_->boot({.workspace = run.mirror});
+  if (run.args.run.ends_context) return {};  // there is nothing to end
+  auto session = engine_->boot();
   if (!session.ok()) return engine_failed(session.error());
   const MutexLock lock(mutex_);
   SW_TRY(snapshot::LiveMemory live, contexts_->snapshots().begin(run.id(), engine_->info().build));
@@ -244,12 +207,8 @@ Result<void> Interpreter::restore(Execution& run, const snapshot::VersionInfo& v
   MutexLock lock(mutex_);
   StoredMemory stored(contexts_->snapshots(), mutex_, run.id(), version);
   lock.unlock();
-  auto session = engine_->restore({.workspace = run.mirror}, stored);
-  if (!session.ok()) {
-    return engine_failed(std::move(session).error().while_doing(fmt::format(
-        "restoring context '{}' (undo its last run, restore a checkpoint, or delete it)",
-        run.id())));
-  }
+  auto session = engine_->restore(stored);
+  if (!session.ok()) return cannot_restore(run.id(), std::move(session).error());
   run.resident->live = stored.take_live();
   if (!run.resident->live) {
     return engine_failed({.message = "it restored a context without reading its memory"});
@@ -264,35 +223,48 @@ Result<void> Interpreter::restore(Execution& run, const snapshot::VersionInfo& v
   return {};
 }
 
-void Interpreter::execute(Execution& run) {
+Result<void> Interpreter::execute(Execution& run) {
   sw::Run& request = run.args.run;
   // An instance counts its own cells, and does not know of those that were run elsewhere or thrown
   // away.
   if (request.file_name.empty())
     request.file_name = fmt::format("<cell {}>", run.row.executions + 1);
-  request.workspace = run.mirror;
   if (run.told().state == ContextState::kFresh) request.cwd = run.row.cwd;
-  run.files_before = run.mirror->remember();
 
   auto outcome = run.resident->session->execute(request, run.events);
-  std::optional<ContextRun> told = std::move(run.response.outcome.context);
-  if (outcome.ok()) {
-    run.response.outcome = *std::move(outcome);
-    run.response.outcome.ending = ending_of(run.response.outcome);
-  } else {
+  if (!outcome.ok()) {
+    const ErrorCode code = outcome.error().code;
+    if (code == ErrorCode::kInvalidArgument || code == ErrorCode::kBadReply) return outcome.error();
     // What the instance holds now is nobody's state.
     run.resident.reset();
-    run.response.outcome = engine::engine_error_outcome(outcome.error());
-    run.response.outcome.cwd.clear();
+    if (code == ErrorCode::kCorrupt) return cannot_restore(run.id(), std::move(outcome).error());
+    outcome = engine::engine_error_outcome(outcome.error());
+    outcome->cwd.clear();
   }
-  run.response.outcome.context = std::move(told);
+  outcome->context = std::move(run.response.outcome.context);
+  if (!outcome->files) outcome->files = std::move(run.response.outcome.files);
+  outcome->ending = ending_of(*outcome);
+  run.response.outcome = *std::move(outcome);
   if (run.resident && run.resident->session->invalid()) run.resident.reset();
+  return {};
 }
 
 Result<ExecuteResponse> Interpreter::conclude(Execution& run) {
+  if (run.args.run.ends_context) return conclude_end(run);
   decide(run);
   SW_CHECK_OK(store(run));
   return answer(run);
+}
+
+/// What exit handlers wrote is kept, unless they were stopped by force.
+Result<ExecuteResponse> Interpreter::conclude_end(Execution& run) {
+  run.resident.reset();
+  if (run.response.outcome.cut_off) run.put_files_back();
+  SW_CHECK_OK(contexts_->remove(run.id()));
+  run.told().id = run.id();
+  run.told().executions = run.row.executions;
+  run.response.outcome.cwd = protocol::kWorkspacePath;
+  return std::move(run.response);
 }
 
 /// Decides what is kept of a run: the table in the header.
@@ -308,18 +280,18 @@ void Interpreter::decide(Execution& run) {
   if (after_error == AfterError::kRollback) {
     roll_back(run);
   } else if (!run.resident) {
-    put_files_back(run);
+    run.put_files_back();
     add(run.told().note, "the memory of this run was not saved, and its files were rolled back");
   } else {
-    if (!result.cwd.empty()) row.cwd = folder_told(*run.mirror, result.cwd);
-    if (after_error == AfterError::kFilesBack) put_files_back(run);
+    if (after_error == AfterError::kFilesBack) run.put_files_back();
+    if (!result.cwd.empty()) row.cwd = folder_told(run.files(), result.cwd);
   }
 }
 
 void Interpreter::roll_back(Execution& run) {
   ContextRow& row = run.row;
   run.resident.reset();  // the next run begins from what is saved
-  put_files_back(run);
+  run.put_files_back();
   if (!contexts_->has_memory(run.id())) {
     add(run.told().note,
         "rolled back: no run of the context is saved, so the next one starts fresh");
@@ -333,16 +305,6 @@ void Interpreter::roll_back(Execution& run) {
                     "the last one that was saved",
                     row.saved_execution.value_or(0)));
   }
-}
-
-void Interpreter::put_files_back(Execution& run) {
-  wasi::Tree& tree = *run.mirror->tree();
-  const bool disabled = tree.disabled();
-  tree.set_disabled(false);
-  // If it cannot be (limits were lowered meanwhile), the next manifest says what is missing.
-  (void)run.files_before.restore(tree, contexts_->now_ns());
-  tree.set_disabled(disabled);
-  run.files_are_back = true;
 }
 
 /// Stores what the run did; its memory too, if the rules say so.
@@ -362,7 +324,7 @@ Result<void> Interpreter::save(Execution& run) {
   const auto begin = std::chrono::steady_clock::now();
   const auto state = run.resident->session->snapshot();
   Result<snapshot::SaveStats> saved = state.ok() ? contexts_->save(*run.resident->live,
-                                                                   {.memory = state->memory,
+                                                                   {.memory = *state->memory,
                                                                     .image = state->base,
                                                                     .changed = state->changed,
                                                                     .host_tables = state->extra},
@@ -397,8 +359,6 @@ Result<ExecuteResponse> Interpreter::answer(Execution& run) {
   } else {
     SW_TRY(response.snapshot, contexts_->snapshot_info(run.id(), run.row));
   }
-  response.workspace = run.files_are_back ? workspace_diff(run.files_before, run.files_before)
-                                          : run.mirror->changes_since(run.files_before);
   return std::move(response);
 }
 

@@ -5,7 +5,7 @@
 // An Interpreter: the code contexts of one language in one sandbox, and the rules. After each run that
 // can be saved, the context's memory and its row are stored in one transaction; before a run, the
 // memory is there already (live), comes from storage (restored), or is the image's (fresh), and the
-// outcome says which. Each instance has a mirror of the sandbox's files.
+// outcome says which.
 //
 //   how the run ended                                     instance  memory     files
 //   completed, exit, error of the code, soft stop         kept      saved      as the run left them
@@ -34,14 +34,8 @@
 #include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/protocol/worker.h"
-#include "sandbox_workers/workspace/workspace.h"
 
 namespace sw::interpreter {
-
-struct InterpreterOptions {
-  ContextsOptions contexts = {};
-  wasi::TreeLimits workspace_limits = kWorkspaceLimits;  ///< unless a manifest brings others
-};
 
 /// Calls for one context happen one at a time; those for several go on side by side. Questions about
 /// contexts never wait for a run.
@@ -52,7 +46,7 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
   static Result<std::unique_ptr<Interpreter>> open(std::shared_ptr<engine::Engine> engine,
                                                    storage::ObjectStorage& storage,
                                                    ResidencyPool& pool, object::Clock& clock,
-                                                   const InterpreterOptions& options);
+                                                   const ContextsOptions& options);
   ~Interpreter() override;
 
   Result<protocol::ContextInfo> create(std::string_view id, std::string_view cwd) override;
@@ -61,9 +55,7 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
   Result<void> remove(std::string_view id) override;
   Result<void> destroy() override;
 
-  Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args,
-                                            const protocol::GetFiles& get_files,
-                                            RunEvents& events) override;
+  Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args, RunEvents& events) override;
 
   Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id) override;
   Result<protocol::ContextInfo> undo(std::string_view id, std::uint32_t runs) override;
@@ -82,20 +74,19 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
   using Operation = std::function<Result<T>(Contexts&)>;
 
   Interpreter(std::shared_ptr<engine::Engine> engine, ResidencyPool& pool,
-              const InterpreterOptions& options, std::unique_ptr<Contexts> contexts);
+              std::unique_ptr<Contexts> contexts);
 
   Result<void> check(const sw::Run& run) const;
   Result<void> prepare(Execution& run) SW_REQUIRES(mutex_);
   Result<void> agree_on_count(Execution& run) SW_REQUIRES(mutex_);
-  Result<void> reconcile(Execution& run) SW_EXCLUDES(mutex_);
   Result<void> ensure_session(Execution& run) SW_EXCLUDES(mutex_);
   Result<void> boot(Execution& run, std::string_view note) SW_EXCLUDES(mutex_);
   Result<void> restore(Execution& run, const snapshot::VersionInfo& version) SW_EXCLUDES(mutex_);
-  void execute(Execution& run) SW_EXCLUDES(mutex_);
+  Result<void> execute(Execution& run) SW_EXCLUDES(mutex_);
   Result<protocol::ExecuteResponse> conclude(Execution& run) SW_REQUIRES(mutex_);
+  Result<protocol::ExecuteResponse> conclude_end(Execution& run) SW_REQUIRES(mutex_);
   void decide(Execution& run) SW_REQUIRES(mutex_);
   void roll_back(Execution& run) SW_REQUIRES(mutex_);
-  void put_files_back(Execution& run) SW_REQUIRES(mutex_);
   Result<void> store(Execution& run) SW_REQUIRES(mutex_);
   Result<void> save(Execution& run) SW_REQUIRES(mutex_);
   Result<protocol::ExecuteResponse> answer(Execution& run) SW_REQUIRES(mutex_);
@@ -105,12 +96,9 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
   Result<protocol::ContextInfo> rewind(std::string_view id, const Operation<ContextRow>& operation)
       SW_EXCLUDES(mutex_);
   Result<void> destroy_all() SW_REQUIRES(mutex_);
-  /// The clock is for any thread, unlike the rest of what it is asked of.
-  std::uint64_t now_ns() const SW_NO_THREAD_SAFETY_ANALYSIS { return contexts_->now_ns(); }
 
   const std::shared_ptr<engine::Engine> engine_;  // shared with other Interpreters of the language
   ResidencyPool& pool_;                           // this object is the owner of its residents there
-  const InterpreterOptions options_;
 
   Mutex mutex_;
   object::Turns turns_ SW_GUARDED_BY(mutex_);                          // of contexts

@@ -73,21 +73,21 @@ class InterpreterTest : public ::testing::Test {
   Workspace sandbox_{kWorkspaceLimits, 0};
   std::vector<std::vector<std::string>> asked_;
 
+  RunOutput printed_;  // by the last run
+
+  std::shared_ptr<const RunFiles> files(WorkspaceManifest manifest) {
+    const GetFiles get_files = [this](const std::vector<std::string>& paths) {
+      asked_.push_back(paths);
+      return workspace_files(sandbox_.remember(), paths);
+    };
+    return std::make_shared<const RunFiles>(RunFiles{std::move(manifest), get_files});
+  }
   Result<ExecuteResponse> ask(const std::string& code, protocol::ExecuteArgs args = {}) {
     if (args.run.context.empty()) args.run.context = "c";
     args.run.code = code;
-    if (args.workspace.dirs.empty() && !args.workspace.disabled)
-      args.workspace = sandbox_.manifest();
-    const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
-      asked_.push_back(paths);
-      std::vector<WorkspaceFile> files;
-      for (const std::string& path : paths) {
-        if (auto file = sandbox_.read_bytes(path); file.ok()) files.push_back(*std::move(file));
-      }
-      return files;
-    };
-    RunOutput printed;
-    return interpreter_->execute(args, get_files, printed);
+    if (!args.run.files) args.run.files = files(sandbox_.manifest());
+    printed_ = {};
+    return interpreter_->execute(args, printed_);
   }
   ExecuteResponse run(const std::string& code, const std::string& id = "c") {
     protocol::ExecuteArgs args;
@@ -114,7 +114,7 @@ class InterpreterTest : public ::testing::Test {
       ADD_FAILURE() << answer.error().message;
       return {};
     }
-    EXPECT_TRUE(sandbox_.apply_diff(answer->workspace, sandbox_.remember(), clock_ns()).ok());
+    EXPECT_TRUE(sandbox_.apply_diff(*answer->outcome.files, sandbox_.remember(), clock_ns()).ok());
     return *std::move(answer);
   }
   static Error refusal(const Result<ExecuteResponse>& answer) {
@@ -132,7 +132,7 @@ class InterpreterTest : public ::testing::Test {
   std::unique_ptr<ResidencyPool> pool_ = std::make_unique<ResidencyPool>();
   std::shared_ptr<FakeEngine> engine_;
   std::unique_ptr<storage::ObjectStorage> object_;
-  InterpreterOptions options_;
+  ContextsOptions options_;
   std::unique_ptr<Interpreter> interpreter_;
 };
 

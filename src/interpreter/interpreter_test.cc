@@ -117,8 +117,8 @@ TEST_F(InterpreterTest, TheAnswerHasCountersFolderSnapshotAndFiles) {
   EXPECT_EQ(second.snapshot->pages, 1u);
   EXPECT_EQ(second.snapshot->bytes, 4096u);
   EXPECT_GT(second.snapshot->stored_bytes, 0u);
-  ASSERT_EQ(second.workspace.files.size(), 1u);
-  EXPECT_EQ(second.workspace.files[0].path, "/workspace/a");
+  ASSERT_EQ(second.outcome.files->files.size(), 1u);
+  EXPECT_EQ(second.outcome.files->files[0].path, "/workspace/a");
 }
 
 TEST_F(InterpreterTest, AnotherProcessGoesOn) {
@@ -225,7 +225,7 @@ INSTANTIATE_TEST_SUITE_P(AllEndings, FateTest,
 TEST_F(InterpreterTest, AnErrorKeepsWhatAnotherProcessFinds) {
   run(kWriteA);
   const auto failed = run(kWriteAFail);
-  EXPECT_EQ(failed.workspace.files.size(), 1u);
+  EXPECT_EQ(failed.outcome.files->files.size(), 1u);
   EXPECT_EQ(file_a(), "bad");
   restart();
   EXPECT_EQ(value(run(kInc)), "2");
@@ -430,28 +430,21 @@ TEST_F(InterpreterTest, OnlyMissingFilesAreAskedForAndAtMostOnce) {
 
 TEST_F(InterpreterTest, WrongAnswersOfTheSandboxAreRefused) {
   ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
-  protocol::ExecuteArgs args;
-  args.run.context = "c";
-  args.run.code = kInc;
-  args.workspace = sandbox_.manifest();
-  RunOutput printed;
-  const auto nothing = refusal(interpreter_->execute(
-      args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed));
+  const auto run_with = [&](const GetFiles& get_files) {
+    protocol::ExecuteArgs args;
+    args.run.files = std::make_shared<const RunFiles>(RunFiles{sandbox_.manifest(), get_files});
+    return refusal(ask(kInc, args));
+  };
+  const auto nothing = run_with([](const auto&) { return std::vector<WorkspaceFile>(); });
   EXPECT_EQ(status(nothing), 500);
   EXPECT_EQ(nothing.message, "Sandbox did not provide 1 workspace file(s)");
-  const auto other = refusal(interpreter_->execute(
-      args,
-      [&](const auto&) {
-        return std::vector<WorkspaceFile>{
-            {.path = "/workspace/other", .data = {}, .updated_at_ms = 0}};
-      },
-      printed));
+  const auto other = run_with([](const auto&) {
+    return std::vector<WorkspaceFile>{{.path = "/workspace/other", .data = {}, .updated_at_ms = 0}};
+  });
   EXPECT_EQ(status(other), 500);
   EXPECT_EQ(other.message, "Sandbox returned an invalid workspace file entry");
-  const auto thrown = refusal(interpreter_->execute(
-      args, [](const auto&) -> std::vector<WorkspaceFile> { throw std::runtime_error("gone"); },
-      printed));
-  EXPECT_EQ(thrown.message, "Sandbox failed to provide files: gone");
+  const auto failed = run_with([](const auto&) { return Error{.message = "gone"}; });
+  EXPECT_EQ(failed.message, "Sandbox failed to provide files: gone");
   EXPECT_EQ(run(kInc).outcome.context->executions, 1u);
 }
 
@@ -459,14 +452,45 @@ TEST_F(InterpreterTest, ADisabledWorkspaceIsDisabledBeforeTheInstanceIsThere) {
   ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
   run(kInc);
   protocol::ExecuteArgs args;
-  args.workspace.disabled = true;
+  args.run.files = files({.disabled = true});
   const ExecuteResponse refused = ask(kWriteA, args).value();
   EXPECT_EQ(refused.outcome.error->name, "EACCES");
-  EXPECT_THAT(refused.workspace.files, IsEmpty());
+  EXPECT_THAT(refused.outcome.files->files, IsEmpty());
   const auto allowed = run(kWriteA);
   EXPECT_FALSE(allowed.outcome.error);
   EXPECT_THAT(asked_.back(), ElementsAre("/workspace/a"))
       << "the empty manifest emptied the mirror";
+}
+
+// --- the end of a context
+
+TEST_F(InterpreterTest, EndingAContextRunsItsExitHandlersAndRemovesIt) {
+  run(kInc);
+  protocol::ExecuteArgs args;
+  args.run.ends_context = true;
+  const ExecuteResponse ended = take(ask("", args));
+  EXPECT_FALSE(ended.outcome.error);
+  EXPECT_EQ(printed_.out, "ended at 1");
+  EXPECT_EQ(sandbox_.read("ended", FileEncoding::kUtf8)->content, "ended at 1");
+  EXPECT_EQ(engine_->alive, 0);
+  EXPECT_EQ(refusal(ask(kInc)).code, ErrorCode::kContextNotFound);
+}
+
+TEST_F(InterpreterTest, AContextEndsFromItsSavedMemory) {
+  run(kInc);
+  pool_->clear(interpreter_.get());
+  protocol::ExecuteArgs args;
+  args.run.ends_context = true;
+  take(ask("", args));
+  EXPECT_EQ(printed_.out, "ended at 1");
+}
+
+TEST_F(InterpreterTest, AContextThatNeverRanEndsWithoutAnInstance) {
+  protocol::ExecuteArgs args;
+  args.run.ends_context = true;
+  take(ask("", args));
+  EXPECT_EQ(printed_.out, "");
+  EXPECT_EQ(refusal(ask(kInc)).code, ErrorCode::kContextNotFound);
 }
 
 // --- answers that were lost
@@ -583,7 +607,7 @@ TEST_F(InterpreterTest, AnInterpreterThatGoesTakesItsInstancesAlong) {
 
 TEST_F(InterpreterTest, WhatNobodyUsesIsDeletedByTheAlarm) {
   EXPECT_EQ(request("DELETE", "/").status, 200);
-  options_.contexts.idle_ttl = std::chrono::milliseconds(1000);
+  options_.idle_ttl = std::chrono::milliseconds(1000);
   restart();
   EXPECT_EQ(create("c").status, 201);
   run(kInc);
@@ -599,7 +623,7 @@ TEST_F(InterpreterTest, WhatNobodyUsesIsDeletedByTheAlarm) {
 }
 
 TEST_F(InterpreterTest, WithoutATimeToLiveNothingIsDeleted) {
-  options_.contexts.idle_ttl = std::chrono::milliseconds(0);
+  options_.idle_ttl = std::chrono::milliseconds(0);
   restart();
   run(kInc);
   EXPECT_EQ(storage_->alarms_until(object::Time::max(), 10)->size(), 0u);

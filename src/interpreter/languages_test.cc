@@ -199,6 +199,16 @@ TEST_P(LanguagesTest, UndoAndCheckpointsGoBack) {
   EXPECT_EQ(value(code_.add), "3");
 }
 
+TEST_P(LanguagesTest, AContextThatEndsRunsItsExitHandlersAndFlushesItsFiles) {
+  run(code_.at_end);
+  EXPECT_EQ(worker_->printed.out, "");
+  restart();
+  EXPECT_FALSE(worker_->end("c").outcome.error);
+  EXPECT_EQ(worker_->printed.out, "bye\n");
+  EXPECT_EQ(files_.read("left", FileEncoding::kUtf8)->content, "left");
+  EXPECT_EQ(run(code_.one).outcome.error->message, "context not found");
+}
+
 TEST_P(LanguagesTest, AFileInTmpStaysOpenOverARestart) {
   run(code_.open_tmp);
   restart();

@@ -13,14 +13,12 @@
 #include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/interpreter/runtime_worker.h"
-#include "sandbox_workers/workspace/workspace.h"
 #include "snapshot/snapshot_store.h"
 
 namespace sw::interpreter {
 
-/// An instance, its mirror of the sandbox's files, and what is known to be stored of its memory.
+/// An instance, and what is known to be stored of its memory.
 struct Resident {
-  std::shared_ptr<Workspace> mirror;  // shared with the session
   std::optional<snapshot::LiveMemory> live = {};
   std::unique_ptr<engine::SessionInstance> session = {};
   std::uint64_t bytes = 0;  ///< about how much memory it takes

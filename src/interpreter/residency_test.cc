@@ -104,10 +104,8 @@ class Crowd {
     }
     RunOutput printed;
     Result<protocol::ExecuteResponse> response = Error{};
-    const auto began = guests_.run({}, [&](executor::GuestPool::Slot&) {
-      response = interpreter->execute(
-          args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
-    });
+    const auto began = guests_.run(
+        {}, [&](executor::GuestPool::Slot&) { response = interpreter->execute(args, printed); });
     ASSERT_TRUE(began.ok()) << began.error().message;
     ASSERT_TRUE(response.ok()) << response.error().message;
     ASSERT_TRUE(response->outcome.value) << languages_[language].name;
@@ -181,8 +179,7 @@ TEST(Residency, InterpretersAtWorkAreLeftAloneAndTheOthersGo) {
         args.run.context = std::to_string(i % kContextsOfOne);
         args.run.code = R"({"op":"write","path":"/workspace/f","content":"x"})";
         (void)interpreter->create(args.run.context, "/workspace");
-        const auto answer = interpreter->execute(
-            args, [](const auto&) { return std::vector<WorkspaceFile>(); }, printed);
+        const auto answer = interpreter->execute(args, printed);
         EXPECT_TRUE(answer.ok());
       }
     });

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -24,7 +23,7 @@ class StoredMemory final : public engine::SnapshotSource {
       : mutex_(mutex), store_(store), context_(std::move(context)), version_(version) {}
 
   std::uint64_t memory_bytes() const override { return version_.memory_bytes; }
-  Result<BytesView> fill(std::span<std::byte> memory, BytesView base) override {
+  Result<BytesView> fill(PageSink& memory, BytesView base) override {
     const MutexLock lock(mutex_);
     SW_TRY(restored_, store_.restore(context_, version_.id, version_.build, base, memory));
     return BytesView(restored_->host_tables);

@@ -19,6 +19,8 @@ struct Programs {
   std::string cwd;
   std::string open_tmp;   ///< writes "one " to a file in /tmp and leaves it open
   std::string write_tmp;  ///< writes "two" to it and closes it; the value is what it holds
+  /// prints "bye\n" when the context ends, and then has "left" in /workspace/left
+  std::string at_end;
   std::string log_one;    ///< opens /workspace/log and writes "one\n"
   std::string log_two;    ///< writes "two\n" to it
   std::string log_three;  ///< writes "three\n" to it
@@ -37,6 +39,8 @@ inline const std::map<std::string, Programs>& programs() {
         .cwd = "import os; print(os.getcwd())",
         .open_tmp = "f = open('/tmp/f', 'w'); f.write('one ')",
         .write_tmp = "f.write('two'); f.close(); print(open('/tmp/f').read())",
+        .at_end = "import atexit; atexit.register(print, 'bye')\n"
+                  "left = open('/workspace/left', 'w'); left.write('left')",
         .log_one = "log = open('/workspace/log', 'w'); log.write('one\\n'); log.flush()",
         .log_two = "log.write('two\\n'); log.flush()\n",
         .log_three = "log.write('three\\n'); log.flush()"}},
@@ -51,6 +55,8 @@ inline const std::map<std::string, Programs>& programs() {
         .open_tmp = "const f = fs.openSync('/tmp/f', 'w'); fs.writeSync(f, 'one ')",
         .write_tmp = "fs.writeSync(f, 'two'); fs.closeSync(f); "
                      "console.log(fs.readFileSync('/tmp/f', 'utf8'))",
+        .at_end = "process.on('exit', () => { fs.writeFileSync('left', 'left'); "
+                  "console.log('bye') })",
         .log_one = "let log = fs.openSync('/workspace/log', 'w'); fs.writeSync(log, 'one\\n')",
         .log_two = "fs.writeSync(log, 'two\\n');\n",
         .log_three = "fs.writeSync(log, 'three\\n')"}},
@@ -65,6 +71,8 @@ inline const std::map<std::string, Programs>& programs() {
         .open_tmp = "open(our $f, '>', '/tmp/f') or die $!; print $f 'one '; undef",
         .write_tmp =
             "print $f 'two'; close $f; open(my $in, '<', '/tmp/f'); print scalar(<$in>), \"\\n\"",
+        .at_end = "END { print \"bye\\n\" } open(our $left, '>', '/workspace/left') or die $!; "
+                  "print $left 'left'; undef",
         .log_one =
             "use IO::Handle; open(our $log, '>', '/workspace/log') or die $!; $log->autoflush(1); "
             "print $log \"one\\n\"; undef",
@@ -80,6 +88,8 @@ inline const std::map<std::string, Programs>& programs() {
         .cwd = "puts Dir.pwd",
         .open_tmp = "f = File.open('/tmp/f', 'w'); f.write('one '); nil",
         .write_tmp = "f.write('two'); f.close; puts File.read('/tmp/f')",
+        .at_end = "at_exit { puts 'bye' }; left = File.open('/workspace/left', 'w'); "
+                  "left.write('left'); nil",
         .log_one = "log = File.open('/workspace/log', 'w'); log.sync = true; log.puts('one'); nil",
         .log_two = "log.puts('two')\n",
         .log_three = "log.puts('three')"}},

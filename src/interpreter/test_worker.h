@@ -72,13 +72,24 @@ class TestWorker {
   /// What is refused comes back as a crash, with the message as the error's name.
   protocol::ExecuteResponse run(const std::string& id, const std::string& code,
                                 const RunLimits& limits = {}) {
-    protocol::ExecuteArgs args;
-    args.run.context = id;
-    args.run.code = code;
-    args.run.limits = limits;
-    args.run.on_error = after_error;
-    args.workspace = files.manifest();
+    Run run{.code = code, .context = id, .limits = limits, .on_error = after_error};
+    return take(std::move(run));
+  }
+  /// Its exit handlers run.
+  protocol::ExecuteResponse end(const std::string& id) {
+    return take(
+        {.context = id, .ends_context = true, .limits = {.wall_max = std::chrono::minutes(10)}});
+  }
+
+  Workspace& files;
+  RunOutput printed;                           ///< by the last run
+  AfterError after_error = AfterError::kKeep;  ///< of the next runs
+
+ private:
+  protocol::ExecuteResponse take(Run run) {
+    run.files = files.for_run();
     printed = {};
+    protocol::ExecuteArgs args{.run = std::move(run)};
     auto answer = execute(std::move(args));
     if (!answer.ok()) {
       protocol::ExecuteResponse response;
@@ -88,29 +99,15 @@ class TestWorker {
       response.outcome.context.emplace();
       return response;
     }
-    (void)files.apply_diff(answer->workspace, files.remember(), 1);
+    (void)files.apply_diff(*answer->outcome.files, files.remember(), 1);
     return *std::move(answer);
   }
 
-  Workspace& files;
-  RunOutput printed;                           ///< by the last run
-  AfterError after_error = AfterError::kKeep;  ///< of the next runs
-
- private:
   Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args) {
     SW_TRY(const auto interpreter, worker_.interpreter("key"));
     Result<protocol::ExecuteResponse> answer = Error{};
     SW_CHECK_OK(parts_.guests.run({}, [&](executor::GuestPool::Slot&) {
-      answer = interpreter->execute(
-          std::move(args),
-          [this](const std::vector<std::string>& paths) {
-            std::vector<WorkspaceFile> found;
-            for (const std::string& path : paths) {
-              if (auto file = files.read_bytes(path); file.ok()) found.push_back(*std::move(file));
-            }
-            return found;
-          },
-          printed);
+      answer = interpreter->execute(std::move(args), printed);
     }));
     return answer;
   }

@@ -40,11 +40,10 @@ std::string class_of(std::string_view language) {
   return name;
 }
 
-InterpreterOptions interpreter_options(const RuntimeWorkerOptions& options) {
-  return {.contexts = {.contexts_max = options.contexts_max,
-                       .idle_ttl = options.idle_ttl,
-                       .snapshots = {.history_max = options.undo_max}},
-          .workspace_limits = options.workspace_limits};
+ContextsOptions contexts_options(const RuntimeWorkerOptions& options) {
+  return {.contexts_max = options.contexts_max,
+          .idle_ttl = options.idle_ttl,
+          .snapshots = {.history_max = options.undo_max}};
 }
 
 }  // namespace
@@ -59,10 +58,10 @@ Worker::Worker(std::shared_ptr<engine::Engine> engine, RuntimeWorkerOptions opti
   parts_.objects.add_class(
       class_name_,
       {{},
-       [engine = engine_, parts, interpreter = interpreter_options(options_)](
+       [engine = engine_, parts, contexts = contexts_options(options_)](
            storage::ObjectStorage& storage) -> Result<std::unique_ptr<object::Object>> {
          SW_TRY(auto opened,
-                Interpreter::open(engine, storage, parts.residency, parts.clock, interpreter));
+                Interpreter::open(engine, storage, parts.residency, parts.clock, contexts));
          return std::unique_ptr<object::Object>(std::move(opened));
        }});
 }

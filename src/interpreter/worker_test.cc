@@ -61,9 +61,8 @@ class WorkerTest : public ::testing::Test {
     args.run.code = code;
     args.run.cancel = std::move(cancel);
     RunOutput printed;
-    const auto no_files = [](const auto&) { return std::vector<WorkspaceFile>(); };
     SW_TRY(const auto interpreter, worker_->interpreter(key));
-    return interpreter->execute(args, no_files, printed);
+    return interpreter->execute(args, printed);
   }
   std::string value(const std::string& key, const std::string& code) {
     const auto answer = run(key, code);
@@ -331,10 +330,9 @@ class CountedInterpreter final : public protocol::Interpreter {
   CountedInterpreter(std::shared_ptr<protocol::Interpreter> inner, std::atomic<int>& runs)
       : inner_(std::move(inner)), runs_(runs) {}
 
-  Result<ExecuteResponse> execute(protocol::ExecuteArgs args, const protocol::GetFiles& get_files,
-                                  RunEvents& events) override {
+  Result<ExecuteResponse> execute(protocol::ExecuteArgs args, RunEvents& events) override {
     ++runs_;
-    return inner_->execute(std::move(args), get_files, events);
+    return inner_->execute(std::move(args), events);
   }
   Result<protocol::ContextInfo> create(std::string_view id, std::string_view cwd) override {
     return inner_->create(id, cwd);

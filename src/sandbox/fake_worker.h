@@ -91,6 +91,8 @@ class FakeWorker final : public protocol::Worker {
   /// Called before what a Context is asked otherwise, as "undo c 1", to hold that up.
   std::function<void(const std::string& call)> before_call;
   std::function<void()> after_destroy;
+  /// What a context does when it ends; see `perform`.
+  std::string at_end;
   /// Called in a run, with the mirror.
   std::function<void(Workspace& files, protocol::ExecuteResponse& response)> during_run;
   /// Called with the answer to a run, to spoil it.
@@ -161,8 +163,8 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     return {};
   }
   Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args,
-                                            const protocol::GetFiles& get_files,
                                             RunEvents& output) override {
+    if (args.run.ends_context) return end(args.run, output);
     if (worker_.before_run) worker_.before_run(args.run);
     const std::lock_guard lock(worker_.mutex_);
     worker_.runs.push_back(args);
@@ -173,7 +175,7 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     if (counted == state().executions.end()) return protocol::context_not_found(id);
     Workspace& mirror =
         state().mirrors.try_emplace(id, wasi::TreeLimits{}, std::uint64_t{0}).first->second;
-    SW_CHECK_OK(reconcile(mirror, args, get_files));
+    SW_CHECK_OK(reconcile(mirror, *args.run.files));
     const wasi::TreeState before = mirror.remember();
     protocol::ExecuteResponse response;
     response.outcome.value = Value{.text = args.run.code};
@@ -185,7 +187,7 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     if (response.outcome.error && args.run.on_error != AfterError::kKeep) {
       (void)before.restore(*mirror.tree(), 0);
     }
-    response.workspace = mirror.changes_since(before);
+    response.outcome.files = mirror.changes_since(before);
     response.outcome.context->executions = ++counted->second;
     if (worker_.after_run) worker_.after_run(response);
     return response;
@@ -223,6 +225,25 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
 
  private:
   State& state() { return worker_.interpreters[key_]; }
+
+  /// Its exit handlers write a file, if they are told to.
+  Result<protocol::ExecuteResponse> end(const Run& run, RunEvents& output) {
+    const std::lock_guard lock(worker_.mutex_);
+    SW_CHECK_OK(called(fmt::format("end {}", run.context)));
+    if (worker_.refuse) return *worker_.refuse;
+    if (state().executions.erase(run.context) == 0) {
+      return protocol::context_not_found(run.context);
+    }
+    (void)output.write(wasi::Stream::kStdout, as_bytes("ended\n"));
+    Workspace mirror(wasi::TreeLimits{}, 0);
+    SW_CHECK_OK(reconcile(mirror, *run.files));
+    const wasi::TreeState before = mirror.remember();
+    perform(mirror, worker_.at_end);
+    protocol::ExecuteResponse response;
+    response.outcome.context.emplace().id = run.context;
+    response.outcome.files = mirror.changes_since(before);
+    return response;
+  }
 
   /// Held up without the mutex, which the callers have once.
   Result<void> called(std::string call) {
@@ -263,12 +284,11 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
       }
     }
   }
-  Result<void> reconcile(Workspace& mirror, const protocol::ExecuteArgs& args,
-                         const protocol::GetFiles& get_files) {
-    auto missing = mirror.apply_sync(args.workspace, {}, 0);
+  Result<void> reconcile(Workspace& mirror, const RunFiles& files) {
+    auto missing = mirror.apply_sync(files.manifest, {}, 0);
     if (missing.ok() && !missing->empty()) {
       worker_.asked_for.push_back(*missing);
-      missing = mirror.apply_sync(args.workspace, get_files(*missing), 0);
+      missing = mirror.apply_sync(files.manifest, files.get_files(*missing).value(), 0);
     }
     if (missing.ok() && missing->empty()) return {};
     return Error{ErrorCode::kBadReply,

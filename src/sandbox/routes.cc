@@ -130,8 +130,10 @@ class Routes {
     const std::string_view what = slash == std::string_view::npos ? "" : rest.substr(slash + 1);
     const std::string& method = request_.method;
     if (id.empty()) return not_found();
-    if (method == "DELETE" && slash == std::string_view::npos)
-      return done(sandbox_.delete_context(id));
+    if (method == "DELETE" && slash == std::string_view::npos) {
+      RunOutput nobody_reads;
+      return done(sandbox_.delete_context(id, nobody_reads));
+    }
     if (method == "POST" && what == "fork") return fork(id);
     if (method == "POST" && what == "undo") return undo(id);
     if (method == "POST" && what == "restore") return named(id, &Sandbox::restore_checkpoint);
@@ -162,7 +164,10 @@ class Routes {
     return protocol::read_object(request_, bytes_max);
   }
 
-  Handled destroy() { return done(sandbox_.destroy()); }
+  Handled destroy() {
+    RunOutput nobody_reads;
+    return done(sandbox_.destroy(nobody_reads));
+  }
 
   Handled info() {
     SW_TRY(const SandboxInfo info, sandbox_.info());

@@ -214,23 +214,28 @@ std::set<std::string> Sandbox::bindings_in_use() {
   return names;
 }
 
-Result<void> Sandbox::destroy() {
+Result<void> Sandbox::destroy(RunEvents& events) {
   MutexLock lock(mutex_);
   ++ending_;  // no run begins until it is done
+  std::vector<ContextRecord> contexts;
+  if (load().ok()) contexts = by_age();
+  std::set<std::string> bindings = bindings_in_use();  // while there are contexts
   {
     const object::Unlocked unlocked(mutex_);
     interrupt_all();
+    for (const ContextRecord& context : contexts) (void)end_context(context.id, events);
   }
   while (!runs_.empty()) no_runs_.wait(lock);
   turns_.wait_for_none(lock);
-  auto destroyed = destroy_all();
+  bindings.merge(bindings_in_use());
+  auto destroyed = destroy_all(bindings);
   --ending_;
   return destroyed;
 }
 
-Result<void> Sandbox::destroy_all() {
+Result<void> Sandbox::destroy_all(const std::set<std::string>& bindings) {
   // Best effort: Interpreters that cannot be reached expire on their own.
-  for (const std::string& name : bindings_in_use()) {
+  for (const std::string& name : bindings) {
     const auto binding = Binding::find(parts_.bindings, name);
     if (!binding.ok()) continue;
     if (const auto interpreter = binding->interpreter(key_); interpreter.ok()) {
@@ -258,7 +263,7 @@ Result<void> Sandbox::on_alarm(object::Time /*scheduled*/) {
   if (verdict != object::IdleVerdict::kDestroy) return {};
   // However a run ends that is under way, there is an alarm to come.
   if (!runs_.empty() || !turns_.none()) return store({.used = true});
-  return destroy_all();
+  return destroy_all(bindings_in_use());
 }
 
 // --- files

@@ -39,6 +39,9 @@
 
 namespace sw::sandbox {
 
+/// Time that the exit handlers of a context have, when it is deleted.
+inline constexpr std::chrono::seconds kExitHandlersWallMax{5};
+
 struct SandboxOptions {
   wasi::TreeLimits files = kWorkspaceLimits;  ///< for hosts and guests
   bool file_api = true;  ///< false: no files at all, and guests are refused /workspace
@@ -94,7 +97,8 @@ enum class FileUse : std::uint8_t { kLook, kChange };
 /// Runs of one context take turns (with the profile "compat" all runs of the sandbox do), those of
 /// several go on side by side: a run sees the files as they were when it began, and what it changed
 /// is applied path by path when it ends. What is asked about files, contexts and the sandbox itself
-/// never waits for a run; what changes a context's memory waits for that context's.
+/// never waits for a run; what changes a context's memory waits for that context's. When nobody uses
+/// the sandbox and its alarm destroys it, no exit handlers run.
 /// Threads: any, but those of runs only for what does not wait for a run.
 class Sandbox final : public object::Object {
  public:
@@ -118,8 +122,9 @@ class Sandbox final : public object::Object {
   /// Oldest first.
   Result<std::vector<ContextRecord>> contexts();
   Result<ContextRecord> context(std::string_view id);
-  /// Also when its Worker cannot be reached. Its run is stopped. Files stay.
-  Result<void> delete_context(std::string_view id);
+  /// Stops its runs, then lets its exit handlers run, which print to `events`. Files stay. Also when
+  /// its Worker cannot be reached.
+  Result<void> delete_context(std::string_view id, RunEvents& events);
 
   // --- runs. An error of the code is part of the outcome; docs/sandbox.md says what is kept after it.
 
@@ -150,8 +155,9 @@ class Sandbox final : public object::Object {
 
   Result<void> set_env(const EnvChanges& changes);
   Result<SandboxInfo> info();
-  /// Stops all runs, then deletes everything, here and at the Interpreters. The next use begins anew.
-  Result<void> destroy();
+  /// Stops all runs, ends all contexts as `delete_context` does, then deletes everything, here and at
+  /// the Interpreters. The next use begins anew.
+  Result<void> destroy(RunEvents& events);
   /// Destroys it if nobody used it.
   Result<void> on_alarm(object::Time scheduled) override;
 
@@ -207,9 +213,11 @@ class Sandbox final : public object::Object {
       SW_REQUIRES(mutex_);
   Result<void> take_over(const Execution& execution, const protocol::ExecuteResponse& response)
       SW_REQUIRES(mutex_);
+  Result<void> apply_files(const Execution& execution, const WorkspaceDiff& changes)
+      SW_REQUIRES(mutex_);
   void apply_env(Run& run, const ContextRecord* context) const SW_REQUIRES(mutex_);
   std::vector<ContextRecord> by_age() const SW_REQUIRES(mutex_);
-  Result<void> destroy_all() SW_REQUIRES(mutex_);
+  Result<void> destroy_all(const std::set<std::string>& bindings) SW_REQUIRES(mutex_);
   std::set<std::string> bindings_in_use() SW_REQUIRES(mutex_);
 
   // These give the mutex up while they wait for a Worker or an Interpreter.
@@ -230,12 +238,11 @@ class Sandbox final : public object::Object {
   Result<Finished> run_in_context(const Launch& launch, RunEvents& events) SW_EXCLUDES(mutex_);
   Result<std::shared_ptr<Launch>> prepare(Run run, const std::string& binding) SW_EXCLUDES(mutex_);
   void forget_run(const Launch& launch) SW_EXCLUDES(mutex_);
+  Result<Finished> end_context(std::string_view id, RunEvents& events) SW_EXCLUDES(mutex_);
   Result<void> rewind(std::string_view id, const Question& question) SW_EXCLUDES(mutex_);
 
   Result<std::optional<std::string>> stored_key(storage::Reader& reader) const;
 
-  static std::vector<WorkspaceFile> contents(const Execution& execution,
-                                             const std::vector<std::string>& paths);
   static Error file_failure(std::string_view operation, std::string_view path, Error error);
   std::int64_t now_ms() const;
   std::uint64_t now_ns() const;

@@ -158,8 +158,16 @@ Result<protocol::ContextInfo> Sandbox::ask(const ContextRecord& context, const Q
   return binding.answer(question(*interpreter));
 }
 
-Result<void> Sandbox::delete_context(std::string_view id) {
+Result<Finished> Sandbox::end_context(std::string_view id, RunEvents& events) {
+  Run run{.context = std::string(id), .ends_context = true, .limits = parts_.options.run_limits};
+  run.limits.wall_max = kExitHandlersWallMax;
+  return this->run(std::move(run), {}, events);
+}
+
+Result<void> Sandbox::delete_context(std::string_view id, RunEvents& events) {
   SW_CHECK_OK(interrupt(id));
+  if (end_context(id, events).ok()) return {};
+  // It is deleted even if it cannot be run any more.
   MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
   SW_TRY(const ContextRecord* const found, find(id));

@@ -30,6 +30,7 @@ Error bad_answer(std::string_view what) {
 /// Whoever wrote the Interpreter: what the rest relies on.
 Result<void> check(const protocol::ExecuteResponse& response) {
   if (!response.outcome.context) return bad_answer("nothing about the context");
+  if (!response.outcome.files) return bad_answer("nothing about the files");
   if (!Workspace::normalize(response.outcome.cwd).ok()) {
     return bad_answer("a working directory outside of /workspace");
   }
@@ -83,10 +84,12 @@ Result<std::string> Sandbox::context_for(const Run& run, const Binding& binding,
 
 Result<std::shared_ptr<Sandbox::Launch>> Sandbox::prepare(Run run, const std::string& binding) {
   MutexLock lock(mutex_);
-  if (ending_ != 0) return being_destroyed();
+  if (ending_ != 0 && !run.ends_context) return being_destroyed();
   SW_CHECK_OK(load());
-  SW_CHECK_OK(protocol::check_code(run.code, kCodeBytesMax));
+  if (!run.ends_context) SW_CHECK_OK(protocol::check_code(run.code, kCodeBytesMax));
   SW_CHECK_OK(validate(run));
+  if (run.files)
+    return protocol::refusal("a sandbox has files of its own: Run::files must be null");
   std::string name = binding;
   if (!run.context.empty()) {
     SW_TRY(const ContextRecord* const context, find(run.context));
@@ -96,7 +99,7 @@ Result<std::shared_ptr<Sandbox::Launch>> Sandbox::prepare(Run run, const std::st
   }
   SW_TRY(const Binding found, Binding::find(parts_.bindings, name));
   SW_TRY(run.context, context_for(run, found, lock));
-  if (ending_ != 0) return being_destroyed();
+  if (ending_ != 0 && !run.ends_context) return being_destroyed();
   if (!run.on_error) run.on_error = parts_.options.profile.after_error;
   auto launch = std::make_shared<Launch>(std::move(run), found);  // shared with the guests' pool
   runs_.emplace(launch->run.context, launch->stop);
@@ -214,10 +217,7 @@ Result<protocol::ExecuteResponse> Sandbox::execute(Execution& execution, RunEven
   const object::Unlocked unlocked(mutex_);
   const Binding& binding = execution.launch.binding;
   SW_TRY(const auto interpreter, binding.interpreter(execution.key));
-  const protocol::GetFiles get_files = [&](const std::vector<std::string>& paths) {
-    return contents(execution, paths);
-  };
-  return binding.answer(interpreter->execute(std::move(execution.args), get_files, events));
+  return binding.answer(interpreter->execute(std::move(execution.args), events));
 }
 
 Result<void> Sandbox::begin(Execution& execution) {
@@ -228,26 +228,20 @@ Result<void> Sandbox::begin(Execution& execution) {
   args.run = execution.launch.run;
   apply_env(args.run, context);
   args.executions_known = context->interpreter_executions;
-  if (!parts_.options.file_api) {
-    args.workspace.disabled = true;
-    return {};
+  auto given = std::make_shared<RunFiles>();  // shared with the run
+  if (parts_.options.file_api) {
+    SW_TRY(Workspace* const workspace, files());
+    given->manifest = workspace->manifest();
+    given->manifest.limits = parts_.options.files;
+    execution.files = store_->stored();
+  } else {
+    given->manifest.disabled = true;
   }
-  SW_TRY(Workspace* const workspace, files());
-  args.workspace = workspace->manifest();
-  args.workspace.limits = parts_.options.files;
-  execution.files = store_->stored();
+  given->get_files = [files = execution.files](const std::vector<std::string>& paths) {
+    return files ? workspace_files(*files, paths) : std::vector<WorkspaceFile>();
+  };
+  args.run.files = std::move(given);
   return {};
-}
-
-/// What the files held when the run began.
-std::vector<WorkspaceFile> Sandbox::contents(const Execution& execution,
-                                             const std::vector<std::string>& paths) {
-  std::vector<WorkspaceFile> found;
-  if (!execution.files) return found;
-  for (const std::string& path : paths) {
-    if (auto file = workspace_file(*execution.files, path)) found.push_back(*std::move(file));
-  }
-  return found;
 }
 
 Result<Finished> Sandbox::end(Execution& execution, Result<protocol::ExecuteResponse> answer) {
@@ -265,26 +259,34 @@ Result<Finished> Sandbox::end(Execution& execution, Result<protocol::ExecuteResp
   Finished finished{.outcome = std::move(answer->outcome),
                     .language = execution.context.language,
                     .engine = execution.context.engine};
-  const ContextRecord& context = contexts_.at(id);
-  finished.outcome.cwd = context.cwd;
+  finished.outcome.files.reset();
   finished.outcome.context->id = id;
-  finished.outcome.context->executions = context.executions;
+  if (const auto context = contexts_.find(id); context != contexts_.end()) {
+    finished.outcome.cwd = context->second.cwd;
+    finished.outcome.context->executions = context->second.executions;
+  }
   if (expires_) finished.expires_at_ms = expires_->time_since_epoch().count();
   return finished;
 }
 
+Result<void> Sandbox::apply_files(const Execution& execution, const WorkspaceDiff& changes) {
+  if (!execution.files) return {};
+  SW_TRY(Workspace* const workspace, files());
+  const auto applied = workspace->apply_diff(changes, *execution.files, now_ns());
+  if (applied.ok()) return {};
+  forget();  // some of it may be in the tree
+  return bad_answer("an invalid workspace: " + applied.error().message);
+}
+
 Result<void> Sandbox::take_over(const Execution& execution,
                                 const protocol::ExecuteResponse& response) {
-  if (execution.files) {
-    SW_TRY(Workspace* const workspace, files());
-    auto applied = workspace->apply_diff(response.workspace, *execution.files, now_ns());
-    if (!applied.ok()) {
-      const std::string message = applied.error().message;
-      forget();  // some of it may be in the tree
-      return bad_answer("an invalid workspace: " + message);
-    }
-  }
+  SW_CHECK_OK(apply_files(execution, *response.outcome.files));
   ContextRecord after = execution.context;
+  if (execution.launch.run.ends_context) {
+    SW_CHECK_OK(store({.files = execution.files != nullptr, .erased = after.id, .used = true}));
+    contexts_.erase(after.id);
+    return {};
+  }
   ++after.executions;
   after.interpreter_executions = response.outcome.context->executions;
   after.last_used_ms = now_ms();

@@ -48,8 +48,9 @@ ErrorCode code_of(Future& run) {
 struct SandboxRunsTest : ::testing::Test {
   std::shared_ptr<FakeWorker> python = std::make_shared<FakeWorker>("python");
   std::shared_ptr<FakeWorker> ruby = std::make_shared<FakeWorker>("ruby", false);
-  Gate gate;   // runs whose code begins with "hold", by their first line
-  Gate calls;  // what `hold_calls` says
+  RunOutput printed_at_end;  // by exit handlers
+  Gate gate;                 // runs whose code begins with "hold", by their first line
+  Gate calls;                // what `hold_calls` says
   std::string hold_calls = "none";
   object::ManualClock clock{kStart};
   executor::GuestPool guests{{.slots = 4, .stack_bytes = std::size_t{1} << 20}};
@@ -230,7 +231,7 @@ TEST_F(SandboxRunsTest, NothingElseWaitsForARun) {
   EXPECT_TRUE(sandbox().set_env({{"A", "1"}}).ok());
   EXPECT_TRUE(sandbox().undo("b", 1).ok());
   EXPECT_TRUE(sandbox().fork("b", "c").ok());
-  EXPECT_TRUE(sandbox().delete_context("b").ok());
+  EXPECT_TRUE(sandbox().delete_context("b", printed_at_end).ok());
   EXPECT_TRUE(sandbox().checkpoints("a").ok());
   make("d");
   EXPECT_TRUE(run("d", "1").ok());
@@ -303,7 +304,7 @@ TEST_F(SandboxRunsTest, DeletingAContextEndsItsRuns) {
   make("a");
   Future running = hold("a", "hold a", "write f 1");
   Future waiting = start_in("a", "2");
-  EXPECT_TRUE(sandbox().delete_context("a").ok());
+  EXPECT_TRUE(sandbox().delete_context("a", printed_at_end).ok());
   EXPECT_EQ(running.get()->outcome.ending, Ending::kCancelled);
   EXPECT_EQ(code_of(waiting), ErrorCode::kUnavailable);
   EXPECT_THAT(context_ids(), IsEmpty());
@@ -319,7 +320,7 @@ TEST_F(SandboxRunsTest, DestroyingEndsAllRunsAndLeavesNothing) {
   Future waiting = start_in("a", "2");
   Future outside = start({.code = "hold c"}, "RUBY");
   gate.wait_for("hold c");
-  EXPECT_TRUE(sandbox().destroy().ok());
+  EXPECT_TRUE(sandbox().destroy(printed_at_end).ok());
   EXPECT_EQ(running.get()->outcome.ending, Ending::kCancelled);
   EXPECT_EQ(other.get()->outcome.ending, Ending::kCancelled);
   EXPECT_EQ(code_of(waiting), ErrorCode::kUnavailable);
@@ -330,12 +331,40 @@ TEST_F(SandboxRunsTest, DestroyingEndsAllRunsAndLeavesNothing) {
   EXPECT_EQ(read("f"), "file not found");
 }
 
+TEST_F(SandboxRunsTest, DeletingAContextRunsItsExitHandlers) {
+  make("a");
+  python->at_end = "write left behind";
+  EXPECT_TRUE(sandbox().delete_context("a", printed_at_end).ok());
+  EXPECT_EQ(printed_at_end.out, "ended\n");
+  EXPECT_EQ(read("left"), "behind");
+  EXPECT_EQ(python->calls.back(), "end a");
+  EXPECT_THAT(context_ids(), IsEmpty());
+  EXPECT_EQ(sandbox().delete_context("a", printed_at_end).error().code,
+            ErrorCode::kContextNotFound);
+}
+
+TEST_F(SandboxRunsTest, AContextThatCannotEndIsDeletedAllTheSame) {
+  make("a");
+  python->refuse = Error{.code = ErrorCode::kInternal, .message = "no"};
+  EXPECT_TRUE(sandbox().delete_context("a", printed_at_end).ok());
+  EXPECT_EQ(python->calls.back(), "remove a");
+  EXPECT_THAT(context_ids(), IsEmpty());
+}
+
+TEST_F(SandboxRunsTest, DestroyingRunsTheExitHandlersOfAllContexts) {
+  make("a");
+  make("b");
+  EXPECT_TRUE(sandbox().destroy(printed_at_end).ok());
+  EXPECT_EQ(printed_at_end.out, "ended\nended\n");
+}
+
 TEST_F(SandboxRunsTest, DestroyingWaitsForRunsThatDoNotEndAndRefusesOthers) {
   Future in_context = start({.code = "stubborn a"}, "PYTHON");
   Future outside = start({.code = "stubborn b"}, "RUBY");
   gate.wait_for("stubborn a");
   gate.wait_for("stubborn b");
-  auto destroyed = std::async(std::launch::async, [&] { return sandbox().destroy(); });
+  auto destroyed =
+      std::async(std::launch::async, [&] { return sandbox().destroy(printed_at_end); });
   ErrorCode refused{};
   while (refused != ErrorCode::kUnavailable) {
     const auto run = start({.code = "1"}, "RUBY").get();
@@ -356,7 +385,7 @@ TEST_F(SandboxRunsTest, ARunThatCannotBeQueuedIsRefusedAndForgotten) {
   make("a");
   guests.shut_down();
   EXPECT_EQ(run("a", "1").error().code, ErrorCode::kUnavailable);
-  EXPECT_TRUE(sandbox().destroy().ok()) << "it waits for no run";
+  EXPECT_TRUE(sandbox().destroy(printed_at_end).ok()) << "it waits for no run";
 }
 
 // --- contexts that are made at once
@@ -617,7 +646,7 @@ TEST_F(SandboxRunsTest, FilesThatCannotBeChangeNothing) {
   write("f", "0");
   const auto spoiled = [&](std::function<void(WorkspaceDiff&)> spoil) {
     python->after_run = [spoil = std::move(spoil)](protocol::ExecuteResponse& response) {
-      spoil(response.workspace);
+      spoil(*response.outcome.files);
     };
     const auto finished = run("a", "write f 1");
     return finished.ok() ? std::string("taken") : std::string(code_name(finished.error().code));
@@ -659,6 +688,7 @@ TEST_F(SandboxRunsTest, WhateverHappensAtOnceWhatIsStoredIsWhatThereIs) {
     threads.push_back(std::async(std::launch::async, [this, thread] {
       const std::string id = fmt::format("c{}", thread);
       const std::string other = fmt::format("c{}", (thread + 1) % kThreads);
+      RunOutput printed;
       for (int step = 0; step < kSteps; ++step) {
         (void)sandbox().create_context({.binding = "PYTHON", .id = id});
         (void)run(id, fmt::format("write {} {}\nwrite shared {}", id, step, thread));
@@ -666,8 +696,8 @@ TEST_F(SandboxRunsTest, WhateverHappensAtOnceWhatIsStoredIsWhatThereIs) {
         (void)sandbox().interrupt(other);
         (void)read("shared");
         (void)sandbox().set_env({{fmt::format("V{}", thread), std::to_string(step)}});
-        if (step % 8 == thread) (void)sandbox().delete_context(other);
-        if (step % 16 == 15 && thread == 0) (void)sandbox().destroy();
+        if (step % 8 == thread) (void)sandbox().delete_context(other, printed);
+        if (step % 16 == 15 && thread == 0) (void)sandbox().destroy(printed);
         (void)sandbox().info();
       }
     }));

@@ -230,7 +230,7 @@ TEST_F(SandboxTest, DeletingAContextLeavesTheFilesAndAsksItsWorkerOnce) {
   ASSERT_EQ(write("f", "text").status, 200);
   const std::string id = create("PYTHON");
   EXPECT_EQ(remove("/contexts/" + id).status, 200);
-  EXPECT_EQ(python->calls.back(), "remove " + id);
+  EXPECT_EQ(python->calls.back(), "end " + id);
   EXPECT_EQ(remove("/contexts/" + id).refusal(),
             "404 CONTEXT_NOT_FOUND Code context '" + id + "' not found");
   EXPECT_EQ(read("f"), "text");
@@ -271,9 +271,9 @@ TEST_F(SandboxTest, TheFirstRunGetsAllFilesAndTheManifestHoldsNoContents) {
   ASSERT_EQ(write("b", "b").status, 200);
   execute("PYTHON");
   EXPECT_THAT(python->asked_for, ElementsAre(ElementsAre("/workspace/a", "/workspace/b")));
-  EXPECT_THAT(python->runs.back().workspace.files,
+  EXPECT_THAT(python->runs.back().run.files->manifest.files,
               Contains(Pair("/workspace/a", "683af69a9f4e3ad4")));
-  EXPECT_EQ(python->runs.back().workspace.limits->file_bytes_max, 1048576u);
+  EXPECT_EQ(python->runs.back().run.files->manifest.limits->file_bytes_max, 1048576u);
 }
 
 TEST_F(SandboxTest, OnlyWhatChangedIsAskedForAgain) {
@@ -445,7 +445,7 @@ TEST_F(SandboxTest, ADiffWithPathsThatCannotBeChangesNothing) {
     ASSERT_TRUE(files.write("f", "after", FileEncoding::kUtf8, 0).ok());
   };
   python->after_run = [](protocol::ExecuteResponse& response) {
-    response.workspace.files.push_back({.path = "/etc/passwd", .data = {}});
+    response.outcome.files->files.push_back({.path = "/etc/passwd", .data = {}});
   };
   EXPECT_THAT(execute("PYTHON").refusal(),
               HasSubstr("500 INTERNAL_ERROR the Interpreter returned an invalid workspace"));
@@ -644,7 +644,7 @@ TEST_F(SandboxTest, AnEmptyFolderOfAGuestReachesTheOtherLanguage) {
   };
   execute("PYTHON");
   execute("JAVASCRIPT");
-  EXPECT_THAT(javascript->runs.back().workspace.dirs, ElementsAre("/workspace/empty"));
+  EXPECT_THAT(javascript->runs.back().run.files->manifest.dirs, ElementsAre("/workspace/empty"));
   const Reply list = files({{"op", "list"}, {"path", "/workspace"}});
   EXPECT_EQ(list.text("/files/0/type"), "directory");
   EXPECT_EQ(list.text("/files/0/mode"), "drwxr-xr-x");
@@ -775,7 +775,7 @@ TEST_F(SandboxTest, DisabledNothingOfFilesIsSentOrStored) {
   };
   EXPECT_EQ(execute("PYTHON").number("/executionCount"), 1);
   EXPECT_EQ(execute("PYTHON").number("/executionCount"), 2);
-  const WorkspaceManifest& manifest = python->runs.back().workspace;
+  const WorkspaceManifest& manifest = python->runs.back().run.files->manifest;
   EXPECT_TRUE(manifest.disabled && manifest.dirs.empty() && manifest.files.empty() &&
               manifest.links.empty());
   EXPECT_THAT(python->asked_for, IsEmpty());

@@ -14,12 +14,11 @@
 #include <span>
 
 #include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/pages.h"
 
 namespace sw::snapshot {
 
-inline constexpr std::size_t kPageBytes = 4096;
 using Page = std::array<std::byte, kPageBytes>;
-using PageView = std::span<const std::byte, kPageBytes>;
 
 inline PageView page_at(BytesView memory, std::size_t page) {
   return memory.subspan(page * kPageBytes).first<kPageBytes>();

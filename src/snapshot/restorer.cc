@@ -25,8 +25,7 @@ Result<void> Restorer::restore(const Version& version, std::uint32_t newest_sequ
     return Error{ErrorCode::kCorrupt,
                  "the pages of the memory are intact, but not those of this version"};
   }
-  keep_recent_pages(newest_sequence);
-  return {};
+  return keep_recent_pages(newest_sequence);
 }
 
 Result<void> Restorer::restore_region(const RegionRef& region) {
@@ -52,14 +51,15 @@ Result<void> Restorer::restore_run(std::uint32_t region, const PageRun& run) {
 }
 
 Result<void> Restorer::restore_page(std::uint32_t page, PackRef place, bool plain) {
-  if ((std::size_t{page} + 1) * kPageBytes > memory_.size())
+  if ((std::size_t{page} + 1) * kPageBytes > memory_.memory_bytes())
     return damaged(page, "it is outside the memory");
   PageState& state = live_.table.at(page);
   state.place = place;
   Page content = {};
   SW_CHECK_OK(build_page(page, state, content));
   if (plain != (state.depth == 0)) return damaged(page, "its entry does not match the page table");
-  copy_page(content, memory_.data() + std::size_t{page} * kPageBytes);
+  SW_TRY(const PageSpan room, memory_.write(page));
+  copy_page(content, room.data());
   live_.digest += digest_share(page, state.hash);
   ++live_.stored_pages;
   ++live_.pages_in_pack[place.pack];
@@ -111,7 +111,7 @@ Result<Against> Restorer::apply(std::uint32_t page, const Pack& pack, const Entr
 }
 
 /// The pages written last are those most likely to be written next.
-void Restorer::keep_recent_pages(std::uint32_t newest_sequence) {
+Result<void> Restorer::keep_recent_pages(std::uint32_t newest_sequence) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pages;  // {sequence, page}
   for (const auto& [region, stored] : live_.table.regions()) {
     for (std::uint32_t i = 0; i < kRegionPages; ++i) {
@@ -122,8 +122,11 @@ void Restorer::keep_recent_pages(std::uint32_t newest_sequence) {
     }
   }
   std::sort(pages.begin(), pages.end());
-  for (const auto& [sequence, page] : pages)
-    live_.recent.put(page, page_at(memory_, page), sequence);
+  for (const auto& [sequence, page] : pages) {
+    SW_TRY(const PageSpan written, memory_.write(page));
+    live_.recent.put(page, written, sequence);
+  }
+  return {};
 }
 
 }  // namespace sw::snapshot

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "sandbox_workers/base/pages.h"
 #include "sandbox_workers/base/result.h"
 #include "snapshot/live_memory.h"
 #include "snapshot/pack_reader.h"
@@ -17,7 +18,7 @@ namespace sw::snapshot {
 /// is written, and fills in what is stored of it.
 class Restorer {
  public:
-  Restorer(PackReader& packs, BytesView image, std::span<std::byte> memory, LiveMemory::State& live)
+  Restorer(PackReader& packs, BytesView image, PageSink& memory, LiveMemory::State& live)
       : packs_(packs), image_(image), memory_(memory), live_(live) {}
 
   /// Errors: kCorrupt naming the page or pack.
@@ -30,11 +31,11 @@ class Restorer {
   Result<void> restore_page(std::uint32_t page, PackRef place, bool plain);
   Result<void> build_page(std::uint32_t page, PageState& state, Page& content);
   Result<Against> apply(std::uint32_t page, const Pack& pack, const Entry& entry, Page& content);
-  void keep_recent_pages(std::uint32_t newest_sequence);
+  Result<void> keep_recent_pages(std::uint32_t newest_sequence);
 
   PackReader& packs_;
   BytesView image_;
-  std::span<std::byte> memory_;
+  PageSink& memory_;
   LiveMemory::State& live_;
   std::shared_ptr<const Pack> pack_;  // of the page before: the next one's mostly too
   std::uint64_t pages_written_ = 0;

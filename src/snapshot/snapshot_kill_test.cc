@@ -68,7 +68,7 @@ struct Process {
     if (!store->has("c")) return {std::move(guest), must(store->begin("c", kBuild))};
     const VersionInfo newest = must(store->latest("c"));
     guest.grow_to(newest.memory_bytes);
-    Restored restored = must(store->restore("c", newest.id, kBuild, image, guest.memory()));
+    Restored restored = must(restore_into(*store, "c", newest.id, kBuild, image, guest.memory()));
     guest.mark_all();
     return {std::move(guest), std::move(restored.live)};
   }
@@ -81,7 +81,7 @@ struct Process {
   for (std::uint32_t n = runs_of(guest) + 1;; ++n) {
     run(guest, n);
     const auto ranges = guest.dirty();
-    const auto saved = process.store->save(live, {.memory = guest.memory(),
+    const auto saved = process.store->save(live, {.memory = SpanPageSource(guest.memory()),
                                                   .image = process.image,
                                                   .changed = ranges,
                                                   .host_tables = {},

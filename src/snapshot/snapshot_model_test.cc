@@ -208,7 +208,7 @@ class Model {
       const VersionInfo newest = must(store_->latest(name));
       running.guest.grow_to(newest.memory_bytes);
       Restored restored =
-          must(store_->restore(name, newest.id, kBuild, image_, running.guest.memory()));
+          must(restore_into(*store_, name, newest.id, kBuild, image_, running.guest.memory()));
       EXPECT_EQ(running.guest.memory(), contexts_[name].newest->memory);
       EXPECT_EQ(as_text(restored.host_tables), contexts_[name].newest->tables);
       running.guest.mark_all();
@@ -261,7 +261,7 @@ class Model {
 
   void save(const std::string& name, Running& r, bool must_work) {
     const auto ranges = r.guest.dirty();
-    const auto saved = store_->save(*r.live, {.memory = r.guest.memory(),
+    const auto saved = store_->save(*r.live, {.memory = SpanPageSource(r.guest.memory()),
                                               .image = image_,
                                               .changed = ranges,
                                               .host_tables = as_bytes(tables_),
@@ -387,7 +387,7 @@ class Model {
       EXPECT_EQ(contexts_.contains(name) ? contexts_[name].newest : nullptr, before.newest);
       note_saved(name, r.guest);
       EXPECT_FALSE(store_
-                       ->save(*r.live, {.memory = r.guest.memory(),
+                       ->save(*r.live, {.memory = SpanPageSource(r.guest.memory()),
                                         .image = image_,
                                         .changed = {},
                                         .host_tables = {},
@@ -404,7 +404,7 @@ class Model {
     Guest guest(image_);
     guest.grow_to(version.memory_bytes);
     const Restored restored =
-        must(store_->restore(name, version.id, kBuild, image_, guest.memory()));
+        must(restore_into(*store_, name, version.id, kBuild, image_, guest.memory()));
     ASSERT_EQ(guest.memory(), state.memory) << name << " " << to_string(version.id);
     ASSERT_EQ(as_text(restored.host_tables), state.tables);
   }

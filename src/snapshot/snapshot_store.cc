@@ -145,8 +145,7 @@ Result<std::vector<VersionInfo>> SnapshotStore::versions(std::string_view contex
 }
 
 Result<Restored> SnapshotStore::restore(std::string_view context, VersionId version,
-                                        std::string_view build, BytesView image,
-                                        std::span<std::byte> memory) {
+                                        std::string_view build, BytesView image, PageSink& memory) {
   SW_TRY(const ContextEntry* const record, state_->find(context));
   SW_CHECK_OK(state_->check_kept(*record, version));
   std::unique_ptr<LiveMemory::State> live;
@@ -164,7 +163,7 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
       return invalid(
           fmt::format("version {} was made by build {}", to_string(version), stored.build));
     }
-    if (stored.memory_bytes != memory.size()) {
+    if (stored.memory_bytes != memory.memory_bytes()) {
       return invalid(fmt::format("version {} has a memory of {} bytes", to_string(version),
                                  stored.memory_bytes));
     }
@@ -182,7 +181,7 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
     return {};
   }));
   live->host_tables = host_tables;
-  live->memory_bytes = memory.size();
+  live->memory_bytes = memory.memory_bytes();
   live->based_on = version;
   return Restored{LiveMemory(std::move(live)), std::move(host_tables), pages_written, packs_read};
 }

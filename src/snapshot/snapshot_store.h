@@ -26,6 +26,7 @@
 
 #include "sandbox_workers/base/byte_range.h"
 #include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/pages.h"
 #include "sandbox_workers/base/result.h"
 #include "snapshot/pack.h"
 #include "storage/storage.h"
@@ -49,8 +50,8 @@ struct Options {
 
 /// A memory at rest, to be saved.
 struct Step {
-  BytesView memory;  ///< a multiple of 4096 bytes, at most 4 GiB
-  BytesView image;   ///< what the memory was made from; zeros follow it
+  const PageSource& memory;
+  BytesView image;  ///< what the memory was made from; zeros follow it
   /// Whatever may have changed since the last save or restore. May say too much, not too little.
   std::span<const ByteRange> changed;
   BytesView host_tables;
@@ -157,7 +158,7 @@ class SnapshotStore {
   /// page is ever written. `live` can be saved only if the version is the newest.
   /// Errors: kInvalidArgument for another build or size.
   Result<Restored> restore(std::string_view context, VersionId version, std::string_view build,
-                           BytesView image, std::span<std::byte> memory);
+                           BytesView image, PageSink& memory);
 
   /// Makes the version `runs` before the newest one the newest. A LiveMemory of the context is of no
   /// use afterwards.

@@ -34,7 +34,7 @@ class SnapshotStoreTest : public testing::Test {
 
   SaveStats save(LiveMemory& live, Guest& guest, std::string_view tables = "tables") {
     const auto ranges = guest.dirty();
-    return must(store_->save(live, {.memory = guest.memory(),
+    return must(store_->save(live, {.memory = SpanPageSource(guest.memory()),
                                     .image = image_,
                                     .changed = ranges,
                                     .host_tables = as_bytes(tables),
@@ -43,7 +43,7 @@ class SnapshotStoreTest : public testing::Test {
   Result<SaveStats> try_save(LiveMemory& live, Guest& guest, const ExtraWrites& extra_writes = {}) {
     const auto ranges = guest.dirty();
     return store_->save(live,
-                        {.memory = guest.memory(),
+                        {.memory = SpanPageSource(guest.memory()),
                          .image = image_,
                          .changed = ranges,
                          .host_tables = {},
@@ -66,8 +66,8 @@ class SnapshotStoreTest : public testing::Test {
     }
     Guest guest(image_);
     guest.grow_to(info.memory_bytes);
-    SW_TRY(Restored restored,
-           store_->restore(context, version.value_or(newest.id), kBuild, image_, guest.memory()));
+    SW_TRY(Restored restored, restore_into(*store_, context, version.value_or(newest.id), kBuild,
+                                           image_, guest.memory()));
     guest.mark_all();
     return Loaded{std::move(guest), std::move(restored)};
   }
@@ -211,11 +211,11 @@ TEST_F(SnapshotStoreTest, AnotherBuildOrSizeIsRefused) {
   save(live, guest);
   const VersionInfo newest = must(store_->latest("c"));
   EXPECT_EQ(newest.build, kBuild);
-  const auto other_build = store_->restore("c", newest.id, "build-2", image_, guest.memory());
+  const auto other_build = restore_into(*store_, "c", newest.id, "build-2", image_, guest.memory());
   ASSERT_FALSE(other_build.ok());
   EXPECT_EQ(other_build.error().code, ErrorCode::kInvalidArgument);
   Bytes small(kPageBytes);
-  EXPECT_EQ(store_->restore("c", newest.id, kBuild, image_, small).error().code,
+  EXPECT_EQ(restore_into(*store_, "c", newest.id, kBuild, image_, small).error().code,
             ErrorCode::kInvalidArgument);
 }
 
@@ -251,13 +251,14 @@ TEST_F(SnapshotStoreTest, RangesThatOverlapAreRefused) {
   Guest guest(image_);
   LiveMemory live = must(store_->begin("c", kBuild));
   const std::vector<ByteRange> ranges = {{0, 8192}, {4096, 8192}};
-  EXPECT_EQ(
-      store_
-          ->save(live,
-                 {.memory = guest.memory(), .image = image_, .changed = ranges, .host_tables = {}})
-          .error()
-          .code,
-      ErrorCode::kInvalidArgument);
+  EXPECT_EQ(store_
+                ->save(live, {.memory = SpanPageSource(guest.memory()),
+                              .image = image_,
+                              .changed = ranges,
+                              .host_tables = {}})
+                .error()
+                .code,
+            ErrorCode::kInvalidArgument);
 }
 
 TEST_F(SnapshotStoreTest, RangesNeedNotBeginAtPages) {
@@ -265,8 +266,10 @@ TEST_F(SnapshotStoreTest, RangesNeedNotBeginAtPages) {
   LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(4090, "across two pages");
   const std::vector<ByteRange> ranges = {{4090, 4095}, {4097, 4100}};
-  must(store_->save(
-      live, {.memory = guest.memory(), .image = image_, .changed = ranges, .host_tables = {}}));
+  must(store_->save(live, {.memory = SpanPageSource(guest.memory()),
+                           .image = image_,
+                           .changed = ranges,
+                           .host_tables = {}}));
   EXPECT_EQ(load("c").guest.memory(), guest.memory());
 }
 
@@ -438,7 +441,7 @@ TEST_F(SnapshotStoreTest, VersionsThatNoneKeepsAreNotFound) {
   save(live, guest);
   EXPECT_EQ(store_->rewind("c", first, 0).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(store_->fork("c", first, "f", 0).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(store_->restore("c", first, kBuild, image_, guest.memory()).error().code,
+  EXPECT_EQ(restore_into(*store_, "c", first, kBuild, image_, guest.memory()).error().code,
             ErrorCode::kNotFound);
   EXPECT_EQ(store_->latest("d").error().code, ErrorCode::kNotFound);
 }
@@ -507,7 +510,7 @@ TEST_F(SnapshotStoreTest, RestoreReadsFewPacksAfterManyScatteredSteps) {
     guest.write(i * kPageBytes + 10, "once");
     guest.write(5, std::to_string(i));
     const auto ranges = std::vector<ByteRange>{{0, 10}, {i * kPageBytes + 10, i * kPageBytes + 14}};
-    must(store_->save(live, {.memory = guest.memory(),
+    must(store_->save(live, {.memory = SpanPageSource(guest.memory()),
                              .image = image_,
                              .changed = i == 0 ? std::span(ranges).first(1) : std::span(ranges),
                              .host_tables = {}}));

@@ -19,6 +19,10 @@ std::uint32_t chain_length_max(std::uint32_t page) {
   return kChainLengthMin + ((page * kScatter) >> 16U) % (kChainLengthMax - kChainLengthMin);
 }
 
+PageView content_of(const PreparedStep::Change& change) {
+  return change.content.first<kPageBytes>();
+}
+
 class StepEncoder {
  public:
   StepEncoder(LiveMemory::State& live, const Step& step, PackId first, Compression& compression)
@@ -26,7 +30,7 @@ class StepEncoder {
         step_(step),
         first_(first),
         compression_(compression),
-        memory_pages_(static_cast<std::uint32_t>(step.memory.size() / kPageBytes)),
+        memory_pages_(static_cast<std::uint32_t>(step.memory.memory_bytes() / kPageBytes)),
         image_pages_(static_cast<std::uint32_t>(step.image.size() / kPageBytes)) {}
 
   Result<PreparedStep> prepare(const Version& version_template) {
@@ -34,8 +38,8 @@ class StepEncoder {
     out_.digest = live_.digest;
     out_.stored_pages = live_.stored_pages;
     for (const ByteRange& range : step_.changed) SW_CHECK_OK(scan(range));
-    if (step_.memory.size() < live_.memory_bytes) drop_pages_beyond_the_end();
-    move_pages_out_of_old_packs();
+    if (step_.memory.memory_bytes() < live_.memory_bytes) drop_pages_beyond_the_end();
+    SW_CHECK_OK(move_pages_out_of_old_packs());
     sort_changes();
     number_packs();
     SW_CHECK_OK(encode_pages());
@@ -48,7 +52,8 @@ class StepEncoder {
   using Change = PreparedStep::Change;
 
   Result<void> check() const {
-    for (const std::size_t bytes : {step_.memory.size(), step_.image.size()}) {
+    for (const std::uint64_t bytes :
+         {step_.memory.memory_bytes(), std::uint64_t{step_.image.size()}}) {
       if (bytes % kPageBytes != 0 || bytes / kPageBytes > kPagesMax) {
         return Error{ErrorCode::kInvalidArgument,
                      fmt::format("a memory cannot have {} bytes", bytes)};
@@ -62,7 +67,6 @@ class StepEncoder {
     return {};
   }
 
-  PageView content(std::uint32_t page) const { return page_at(step_.memory, page); }
   PageView image(std::uint32_t page) const {
     return page < image_pages_ ? page_at(step_.image, page) : zero_page();
   }
@@ -76,31 +80,35 @@ class StepEncoder {
     const std::size_t begin = std::max(range.begin / kPageBytes, next_page_);
     const std::size_t end =
         std::min<std::size_t>((range.end + kPageBytes - 1) / kPageBytes, memory_pages_);
-    for (std::size_t page = begin; page < end; ++page) look_at(static_cast<std::uint32_t>(page));
+    for (std::size_t page = begin; page < end; ++page) {
+      SW_CHECK_OK(look_at(static_cast<std::uint32_t>(page)));
+    }
     next_page_ = std::max(next_page_, end);
     return {};
   }
 
-  void look_at(std::uint32_t page) {
+  Result<void> look_at(std::uint32_t page) {
     ++out_.stats.pages_seen;
-    const std::uint64_t hash = page_hash(content(page));
+    SW_TRY(const PageView content, step_.memory.read(page));
+    const std::uint64_t hash = page_hash(content);
     PageState& state = live_.table.at(page);
-    if (state.hashed && state.hash == hash) return;
-    if (equal(content(page), image(page))) {
+    if (state.hashed && state.hash == hash) return {};
+    if (equal(content, image(page))) {
       if (state.stored()) {
         remove(page, state);
       } else {
         state.hash = hash;
         state.hashed = true;
       }
-      return;
+      return {};
     }
     ++out_.stats.pages_changed;
-    Change change{.page = page};
+    Change change{.page = page, .content = content};
     change.state.hash = hash;
     change.state.hashed = true;
     account(state, change);
     out_.changes.push_back(change);
+    return {};
   }
 
   void remove(std::uint32_t page, const PageState& state) {
@@ -150,9 +158,9 @@ class StepEncoder {
     return chosen;
   }
 
-  void move_pages_out_of_old_packs() {
+  Result<void> move_pages_out_of_old_packs() {
     const std::set<PackId> packs = packs_to_empty();
-    if (packs.empty()) return;
+    if (packs.empty()) return {};
     std::set<std::uint32_t> changed;
     for (const Change& change : out_.changes) changed.insert(change.page);
     for (const auto& [region, stored] : live_.table.regions()) {
@@ -163,14 +171,16 @@ class StepEncoder {
           continue;
         // Its content is what was stored, unless the caller's ranges left out a change; then it
         // stays where it is.
-        if (page_hash(content(page)) != state.hash) continue;
-        Change change{.page = page, .moved = true};
+        SW_TRY(const PageView content, step_.memory.read(page));
+        if (page_hash(content) != state.hash) continue;
+        Change change{.page = page, .content = content, .moved = true};
         change.state.hash = state.hash;
         change.state.hashed = true;
         out_.changes.push_back(change);
         ++out_.stats.pages_moved;
       }
     }
+    return {};
   }
 
   void sort_changes() {
@@ -214,7 +224,7 @@ class StepEncoder {
     change.state.chain_begin = pack_.id.sequence;
 
     Page difference;
-    copy_page(content(change.page), difference.data());
+    copy_page(content_of(change), difference.data());
     xor_into(difference, choose_base(change, entry));
     if (!append_sparse(pack_.differences, difference, kSparseBytesMax)) {
       entry.whole = true;
@@ -226,7 +236,7 @@ class StepEncoder {
 
   /// The page that `change` differs least from.
   PageView choose_base(Change& change, Entry& entry) {
-    const PageView page = content(change.page);
+    const PageView page = content_of(change);
     const Page* const recent = stored_base(change);
     const std::size_t to_recent =
         recent == nullptr ? kPageBytes + 1 : sw::snapshot::difference(page, *recent);
@@ -278,7 +288,7 @@ class StepEncoder {
     update_regions();
     Version& version = pack_.version.emplace(version_template);
     version.build = live_.build;
-    version.memory_bytes = step_.memory.size();
+    version.memory_bytes = step_.memory.memory_bytes();
     version.time_ms = step_.time_ms;
     version.pages = out_.stored_pages;
     version.digest = out_.digest;
@@ -333,12 +343,12 @@ void remember(LiveMemory::State& live, PreparedStep step, const Step& input) {
     count_page(live, change.state.place.pack, +1);
     if (change.removed) live.recent.erase(change.page);
     else if (!change.moved) {
-      live.recent.put(change.page, page_at(input.memory, change.page), step.stats.version.sequence);
+      live.recent.put(change.page, content_of(change), step.stats.version.sequence);
     }
   }
   for (auto& [region, stored] : step.regions) live.table.region(region) = std::move(stored);
   live.based_on = step.stats.version;
-  live.memory_bytes = input.memory.size();
+  live.memory_bytes = input.memory.memory_bytes();
   live.digest = step.digest;
   live.stored_pages = step.stored_pages;
   live.host_tables_pack = step.host_tables_pack;

@@ -35,6 +35,7 @@ inline constexpr std::size_t kMovedPagesMax = 16;
 struct PreparedStep {
   struct Change {
     std::uint32_t page = 0;
+    BytesView content{};   ///< a page of the step's memory; empty if it is removed
     bool removed = false;  ///< as in the image again
     bool moved = false;    ///< not changed, but written again
     PageState state{};     ///< the new one

@@ -76,4 +76,12 @@ class Guest {
   std::map<std::size_t, bool> dirty_;
 };
 
+/// A version of a context, into a memory of this process.
+inline Result<Restored> restore_into(SnapshotStore& store, std::string_view context,
+                                     VersionId version, std::string_view build, BytesView image,
+                                     std::span<std::byte> memory) {
+  SpanPageSink pages(memory);
+  return store.restore(context, version, build, image, pages);
+}
+
 }  // namespace sw::snapshot

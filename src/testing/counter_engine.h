@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sandbox_workers/engine/engine.h"
+#include "sandbox_workers/workspace/mirror.h"
 
 namespace sw::testing {
 
@@ -51,6 +52,7 @@ class CounterEngine final : public engine::Engine {
     bool value_is_no_completion = false;
     bool ignores_limit = false;          ///< of a run without context
     bool ignores_limit_in_cell = false;  ///< of an instance
+    bool end_fails = false;
   };
 
   CounterEngine() : CounterEngine(Faults{}) {}
@@ -72,16 +74,15 @@ class CounterEngine final : public engine::Engine {
   }
 
   bool has_sessions() const override { return !faults_.no_sessions; }
-  Result<std::unique_ptr<engine::SessionInstance>> boot(
-      const engine::SessionOptions& options) override {
-    return std::unique_ptr<engine::SessionInstance>(
-        std::make_unique<Instance>(faults_, seed(), options));
+  Result<std::unique_ptr<engine::SessionInstance>> boot() override {
+    return std::unique_ptr<engine::SessionInstance>(std::make_unique<Instance>(faults_, seed()));
   }
   Result<std::unique_ptr<engine::SessionInstance>> restore(
-      const engine::SessionOptions& options, engine::SnapshotSource& source) override {
-    auto instance = std::make_unique<Instance>(faults_, seed(), options);
+      engine::SnapshotSource& source) override {
+    auto instance = std::make_unique<Instance>(faults_, seed());
     if (!faults_.restores_nothing) {
-      SW_TRY(const BytesView extra, source.fill(instance->memory(), {}));
+      SpanPageSink memory(instance->memory());
+      SW_TRY(const BytesView extra, source.fill(memory, {}));
       instance->take_extra(extra);
     }
     return std::unique_ptr<engine::SessionInstance>(std::move(instance));
@@ -95,8 +96,8 @@ class CounterEngine final : public engine::Engine {
 
   class Instance final : public engine::SessionInstance {
    public:
-    Instance(const Faults& faults, std::uint64_t seed, const engine::SessionOptions& options = {})
-        : faults_(faults), memory_(8192), random_(seed), workspace_(options.workspace) {}
+    Instance(const Faults& faults, std::uint64_t seed)
+        : faults_(faults), memory_(8192), random_(seed) {}
 
     std::span<std::byte> memory() { return memory_; }
     bool invalid() const override { return invalid_; }
@@ -105,14 +106,18 @@ class CounterEngine final : public engine::Engine {
     Result<Outcome> execute(const Run& request, RunEvents& /*output*/) override {
       if (invalid_ && !faults_.invalid_still_runs)
         return Error{ErrorCode::kInvalidArgument, "used up", 0};
+      if (request.files) {
+        SW_CHECK_OK(mirror_.follow(request.files->manifest, request.files->get_files, 0));
+      }
       Outcome outcome = perform(request);
+      if (request.files) outcome.files = mirror_.changes();
       if (!faults_.hides_cwd) outcome.cwd = place_.cwd;
       return outcome;
     }
 
     Result<engine::SessionSnapshot> snapshot() override {
       engine::SessionSnapshot snapshot;
-      snapshot.memory = memory_;
+      snapshot.memory = std::make_unique<SpanPageSource>(memory_);
       if (!faults_.forgets_changes) snapshot.changed = {{0, 4096}};
       const bool keep_open = place_.file_open && !faults_.loses_open_file;
       const std::string extra =
@@ -129,13 +134,15 @@ class CounterEngine final : public engine::Engine {
    private:
     Outcome perform(const Run& request) {
       const std::string& code = request.code;
+      if (request.ends_context)
+        return faults_.end_fails ? failed("Error", Ending::kGuestError) : Outcome{};
       if (code == "error") {
         if (faults_.error_is_completed) return failed("EngineError", Ending::kCompleted);
         invalid_ = faults_.error_invalidates;
         return failed("EngineError", Ending::kGuestError);
       }
       if (code == "limit") {
-        if (workspace_ ? faults_.ignores_limit_in_cell : faults_.ignores_limit) wait_for_ever();
+        if (request.files ? faults_.ignores_limit_in_cell : faults_.ignores_limit) wait_for_ever();
         if (faults_.limit_is_completed) return failed(kExecutionLimitError, Ending::kCompleted);
         if (faults_.limit_changes_memory) set(get() + 1);
         return failed(faults_.limit_is_an_error_of_its_own ? "TimeoutError" : kExecutionLimitError,
@@ -168,17 +175,18 @@ class CounterEngine final : public engine::Engine {
     }
 
     void enter(const std::string& folder) {
-      (void)workspace_->make_directory(folder, Depth::kAll, 0);
+      (void)mirror_.files().make_directory(folder, Depth::kAll, 0);
       place_.cwd = folder;
     }
 
     Outcome write(std::string_view content) {
       const std::string path =
           faults_.writes_elsewhere ? "/workspace/other" : "/workspace/conformance.txt";
-      const bool disabled = workspace_->disabled();
-      if (faults_.writes_in_disabled) workspace_->set_disabled(false);
-      const auto done = workspace_->write(path, content, FileEncoding::kUtf8, 0);
-      workspace_->set_disabled(disabled);
+      Workspace& files = mirror_.files();
+      const bool disabled = files.disabled();
+      if (faults_.writes_in_disabled) files.set_disabled(false);
+      const auto done = files.write(path, content, FileEncoding::kUtf8, 0);
+      files.set_disabled(disabled);
       return done.ok() ? value("0") : failed("PermissionError", Ending::kGuestError);
     }
 
@@ -208,7 +216,7 @@ class CounterEngine final : public engine::Engine {
     Bytes memory_;
     bool invalid_ = false;
     std::uint64_t random_;
-    std::shared_ptr<Workspace> workspace_;  // shared with the server
+    Mirror mirror_{0};
     Place place_;
     std::string env_;
   };

@@ -11,18 +11,14 @@ namespace sw::testing {
 
 namespace {
 
-/// `size` bytes of what an instance begins with from `begin` on equal those of `memory`?
-bool is_as_base(const engine::SessionSnapshot& snapshot, std::size_t begin, std::size_t end) {
-  const std::size_t in_base = std::clamp(snapshot.base.size(), begin, end);
-  if (!std::equal(snapshot.memory.begin() + static_cast<std::ptrdiff_t>(begin),
-                  snapshot.memory.begin() + static_cast<std::ptrdiff_t>(in_base),
-                  snapshot.base.begin() +
-                      static_cast<std::ptrdiff_t>(std::min(begin, snapshot.base.size())))) {
-    return false;
-  }
-  return std::all_of(snapshot.memory.begin() + static_cast<std::ptrdiff_t>(in_base),
-                     snapshot.memory.begin() + static_cast<std::ptrdiff_t>(end),
-                     [](std::byte byte) { return byte == std::byte{0}; });
+/// Are the bytes from `begin` to `end` those that an instance begins with?
+bool is_as_base(BytesView memory, BytesView base, std::size_t begin, std::size_t end) {
+  const std::size_t in_base = std::clamp(base.size(), begin, end);
+  const auto from_base = memory.subspan(begin, in_base - begin);
+  const auto zeros = memory.subspan(in_base, end - in_base);
+  return std::ranges::equal(from_base,
+                            base.subspan(std::min(begin, base.size()), from_base.size())) &&
+         std::ranges::all_of(zeros, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 Error misses(std::size_t begin, std::size_t end) {
@@ -33,34 +29,47 @@ Error misses(std::size_t begin, std::size_t end) {
 
 }  // namespace
 
-KeptSnapshot::KeptSnapshot(const engine::SessionSnapshot& snapshot)
-    : memory_(snapshot.memory.begin(), snapshot.memory.end()), extra_(snapshot.extra) {}
+Result<KeptSnapshot> KeptSnapshot::copy(const engine::SessionSnapshot& snapshot) {
+  const std::uint64_t size = snapshot.memory->memory_bytes();
+  if (size % kPageBytes != 0) {
+    return Error{ErrorCode::kInternal, "the memory's size is not a multiple of 4096 bytes", 0};
+  }
+  Bytes memory;
+  memory.reserve(size);
+  for (std::uint32_t page = 0; page < size / kPageBytes; ++page) {
+    SW_TRY(const PageView bytes, snapshot.memory->read(page));
+    memory.insert(memory.end(), bytes.begin(), bytes.end());
+  }
+  return KeptSnapshot(std::move(memory), snapshot.extra);
+}
 
-Result<BytesView> KeptSnapshot::fill(std::span<std::byte> memory, BytesView /*base*/) {
-  if (memory.size() < memory_.size()) {
+Result<BytesView> KeptSnapshot::fill(PageSink& memory, BytesView /*base*/) {
+  if (memory.memory_bytes() < memory_.size()) {
     return Error{ErrorCode::kInternal, "the memory to restore into is smaller than the saved one",
                  0};
   }
-  std::ranges::copy(memory_, memory.begin());
+  for (std::uint32_t page = 0; page < memory_.size() / kPageBytes; ++page) {
+    SW_TRY(const PageSpan room, memory.write(page));
+    std::ranges::copy(BytesView(memory_).subspan(page * kPageBytes, kPageBytes), room.begin());
+  }
   return BytesView(extra_);
 }
 
-Result<void> check_changed(const engine::SessionSnapshot& snapshot) {
-  if (snapshot.memory.size() % 4096 != 0) {
-    return Error{ErrorCode::kInternal, "the memory's size is not a multiple of 4096 bytes", 0};
-  }
+Result<void> KeptSnapshot::check_changed(const engine::SessionSnapshot& snapshot) const {
   std::vector<ByteRange> changed = snapshot.changed;
   std::ranges::sort(changed, {}, &ByteRange::begin);
   std::size_t at = 0;
   for (const ByteRange& range : changed) {
-    if (range.end < range.begin || range.end > snapshot.memory.size()) {
+    if (range.end < range.begin || range.end > memory_.size()) {
       return Error{ErrorCode::kInternal, "`changed` names bytes that the memory does not have", 0};
     }
-    if (range.begin > at && !is_as_base(snapshot, at, range.begin)) return misses(at, range.begin);
+    if (range.begin > at && !is_as_base(memory_, snapshot.base, at, range.begin)) {
+      return misses(at, range.begin);
+    }
     at = std::max(at, range.end);
   }
-  if (!is_as_base(snapshot, at, snapshot.memory.size())) return misses(at, snapshot.memory.size());
-  return {};
+  if (is_as_base(memory_, snapshot.base, at, memory_.size())) return {};
+  return misses(at, memory_.size());
 }
 
 }  // namespace sw::testing

@@ -9,17 +9,17 @@ namespace sw::testing {
 /// A copy of a snapshot, whole, from which instances can be restored.
 class KeptSnapshot final : public engine::SnapshotSource {
  public:
-  explicit KeptSnapshot(const engine::SessionSnapshot& snapshot);
+  static Result<KeptSnapshot> copy(const engine::SessionSnapshot& snapshot);
 
   std::uint64_t memory_bytes() const override { return memory_.size(); }
-  Result<BytesView> fill(std::span<std::byte> memory, BytesView base) override;
+  Result<BytesView> fill(PageSink& memory, BytesView base) override;
+  /// Does the snapshot tell the truth: is whatever differs from `base` and zeros within `changed`?
+  Result<void> check_changed(const engine::SessionSnapshot& snapshot) const;
 
  private:
+  KeptSnapshot(Bytes memory, Bytes extra) : memory_(std::move(memory)), extra_(std::move(extra)) {}
   Bytes memory_;
   Bytes extra_;
 };
-
-/// Does a snapshot tell the truth: is whatever differs from `base` and zeros within `changed`?
-Result<void> check_changed(const engine::SessionSnapshot& snapshot);
 
 }  // namespace sw::testing

@@ -40,13 +40,10 @@ class AnotherBuild final : public Engine {
     return engine_->run(request, output);
   }
   bool has_sessions() const override { return engine_->has_sessions(); }
-  Result<std::unique_ptr<engine::SessionInstance>> boot(
-      const engine::SessionOptions& options) override {
-    return engine_->boot(options);
-  }
+  Result<std::unique_ptr<engine::SessionInstance>> boot() override { return engine_->boot(); }
   Result<std::unique_ptr<engine::SessionInstance>> restore(
-      const engine::SessionOptions& options, engine::SnapshotSource& source) override {
-    return engine_->restore(options, source);
+      engine::SnapshotSource& source) override {
+    return engine_->restore(source);
   }
   Result<void> on_guest_thread(const std::function<void()>& body) override {
     return engine_->on_guest_thread(body);
@@ -103,27 +100,16 @@ class Client {
     args.run.code = code;
     args.run.limits.wall_max = wall_max;
     args.run.on_error = after_error;
-    args.workspace = workspace_.manifest();
-    const wasi::TreeState files = workspace_.remember();
-    const auto get_files = [&](const std::vector<std::string>& paths) {
-      std::vector<WorkspaceFile> found;
-      for (const std::string& path : paths) {
-        if (auto file = workspace_file(files, path)) found.push_back(*std::move(file));
-      }
-      return found;
-    };
-    RunOutput output;
-    SW_TRY(const auto interpreter, worker_->interpreter(key_));
-    Result<ExecuteResponse> response = Error{};
-    SW_CHECK_OK(checks_.run_guest(*engine_, wall_max, [&] {
-      response = interpreter->execute(std::move(args), get_files, output);
-    }));
-    if (!response.ok()) {
-      return violated(fmt::format("the run is refused: {}: {}", code_name(response.error().code),
-                                  response.error().message));
-    }
-    SW_CHECK_OK(workspace_.apply_diff(response->workspace, workspace_.remember(), 0));
-    return response;
+    args.run.files = workspace_.for_run();
+    return execute(std::move(args), wall_max);
+  }
+  /// Its exit handlers run, and it is gone.
+  Result<ExecuteResponse> end(const std::string& id) {
+    protocol::ExecuteArgs args;
+    args.run.context = id;
+    args.run.ends_context = true;
+    args.run.files = workspace_.for_run();
+    return execute(std::move(args), RunLimits{}.wall_max);
   }
   Result<ExecuteResponse> expect_value(const std::string& id, std::string_view code,
                                        const std::optional<std::string>& text = std::nullopt) {
@@ -133,6 +119,20 @@ class Client {
   }
 
  private:
+  Result<ExecuteResponse> execute(protocol::ExecuteArgs args, std::chrono::nanoseconds wall_max) {
+    RunOutput output;
+    SW_TRY(const auto interpreter, worker_->interpreter(key_));
+    Result<ExecuteResponse> response = Error{};
+    SW_CHECK_OK(checks_.run_guest(
+        *engine_, wall_max, [&] { response = interpreter->execute(std::move(args), output); }));
+    if (!response.ok()) {
+      return violated(fmt::format("the run is refused: {}: {}", code_name(response.error().code),
+                                  response.error().message));
+    }
+    SW_CHECK_OK(workspace_.apply_diff(*response->outcome.files, workspace_.remember(), 0));
+    return response;
+  }
+
   Checks& checks_;
   const std::shared_ptr<TestState> state_;  // shared with the Worker
   std::shared_ptr<Engine> engine_;          // shared with the Worker
@@ -334,7 +334,7 @@ class ServerChecks {
     const auto answer = client_.execute("disabled", program.write);
     client_.workspace().set_disabled(false);
     SW_TRY(const ExecuteResponse response, answer);
-    if (!response.workspace.files.empty()) return violated("a file was written");
+    if (!response.outcome.files->files.empty()) return violated("a file was written");
     return expect_error(response.outcome);
   }
 
@@ -353,6 +353,13 @@ class ServerChecks {
   }
 
   Result<void> run_last() {
+    SW_CHECK_OK(checks_.check("a context that ends is gone, and no error", [&]() -> Result<void> {
+      SW_CHECK_OK(client_.create("end"));
+      SW_CHECK_OK(client_.expect_value("end", stateful().define));
+      SW_TRY(const ExecuteResponse ended, client_.end("end"));
+      SW_CHECK_OK(expect_value(ended.outcome));
+      return client_.expect_status("DELETE", "/contexts/end", 404);
+    }));
     return checks_.check("deleting an interpreter deletes its contexts", [&]() -> Result<void> {
       SW_CHECK_OK(client_.create("ctx-2"));
       SW_CHECK_OK(client_.expect_status("DELETE", "/", 200));

@@ -11,6 +11,7 @@
 #include "sandbox_workers/workspace/workspace.h"
 #include "testing/checks.h"
 #include "testing/kept_snapshot.h"
+#include "wasi/tree_state.h"
 
 namespace sw::testing {
 
@@ -24,24 +25,24 @@ constexpr std::chrono::milliseconds kEndlessFor{100};
 /// An engine's instances and the files they share.
 class Sessions {
  public:
-  Sessions(Checks& checks, Engine& engine)
-      : checks_(checks),
-        engine_(engine),
-        workspace_(std::make_shared<Workspace>(wasi::TreeLimits{}, 0)) {}
+  Sessions(Checks& checks, Engine& engine) : checks_(checks), engine_(engine) {}
 
-  Result<std::unique_ptr<SessionInstance>> boot() { return engine_.boot(options()); }
+  Result<std::unique_ptr<SessionInstance>> boot() { return engine_.boot(); }
   Result<std::unique_ptr<SessionInstance>> restore(engine::SnapshotSource& source) {
-    return engine_.restore(options(), source);
+    return engine_.restore(source);
   }
 
   Result<Outcome> execute(SessionInstance& instance, std::string_view code,
                           std::chrono::nanoseconds wall_max = RunLimits{}.wall_max) {
     Run request = request_for(code);
-    request.workspace = workspace_;
+    request.files = workspace_.for_run();
     request.limits.wall_max = wall_max;
     RunOutput output;
     Result<Outcome> outcome = Outcome{};
     checks_.run_limited(wall_max, [&] { outcome = instance.execute(request, output); });
+    if (outcome.ok() && outcome->files) {
+      SW_CHECK_OK(workspace_.apply_diff(*outcome->files, workspace_.remember(), 0));
+    }
     return outcome;
   }
 
@@ -59,11 +60,9 @@ class Sessions {
   }
 
  private:
-  engine::SessionOptions options() const { return {.workspace = workspace_}; }
-
   Checks& checks_;
   Engine& engine_;
-  std::shared_ptr<Workspace> workspace_;  // shared with the instances
+  Workspace workspace_{wasi::TreeLimits{}, 0};
 };
 
 /// What is true of an instance that must not be used again.
@@ -79,8 +78,9 @@ Result<KeptSnapshot> keep(SessionInstance& instance) {
   if (!instance.can_snapshot())
     return violated("`can_snapshot` is false after a run that left nothing open");
   SW_TRY(const engine::SessionSnapshot snapshot, instance.snapshot());
-  SW_CHECK_OK(check_changed(snapshot));
-  return KeptSnapshot(snapshot);
+  SW_TRY(KeptSnapshot kept, KeptSnapshot::copy(snapshot));
+  SW_CHECK_OK(kept.check_changed(snapshot));
+  return kept;
 }
 
 Result<void> check_restore(Sessions& sessions, const DefineAndUse& program) {

@@ -222,14 +222,16 @@ void Workspace::forget_gone_hashes() {
   hashes_ = std::move(kept);
 }
 
-WorkspaceManifest Workspace::manifest() {
+WorkspaceManifest Workspace::manifest(Hashes hashes) {
   forget_gone_hashes();
   WorkspaceManifest manifest;
   (void)tree_->walk([&](const std::string& below, Node& node) {
     std::string path = absolute_path(below);
     switch (node.type) {
       case FileType::kDirectory: manifest.dirs.push_back(std::move(path)); break;
-      case FileType::kRegularFile: manifest.files.emplace(std::move(path), hash_of(node)); break;
+      case FileType::kRegularFile:
+        manifest.files.emplace(std::move(path), hashes == Hashes::kWith ? hash_of(node) : "");
+        break;
       case FileType::kSymbolicLink: manifest.links.emplace(std::move(path), node.target); break;
       default: break;
     }
@@ -238,6 +240,16 @@ WorkspaceManifest Workspace::manifest() {
   std::ranges::sort(manifest.dirs);
   manifest.disabled = disabled();
   return manifest;
+}
+
+std::shared_ptr<const RunFiles> Workspace::for_run(Hashes hashes) {
+  WorkspaceManifest files = manifest(hashes);
+  files.limits = tree_->limits();
+  // Both are shared with the run.
+  const auto state = std::make_shared<const wasi::TreeState>(remember());
+  return std::make_shared<const RunFiles>(
+      RunFiles{.manifest = std::move(files),
+               .get_files = [state](const auto& paths) { return workspace_files(*state, paths); }});
 }
 
 Result<std::vector<std::string>> Workspace::apply_sync(const WorkspaceManifest& manifest,
@@ -255,6 +267,10 @@ Result<std::vector<std::string>> Workspace::apply_sync(const WorkspaceManifest& 
 
   std::vector<std::string> surplus;
   std::set<std::string_view> good;
+  for (const WorkspaceFile& file : files) {
+    const auto listed = manifest.files.find(file.path);
+    if (listed != manifest.files.end() && listed->second.empty()) good.insert(listed->first);
+  }
   (void)tree_->walk([&](const std::string& below, Node& node) {
     std::string path = absolute_path(below);
     bool listed = false;
@@ -264,7 +280,7 @@ Result<std::vector<std::string>> Workspace::apply_sync(const WorkspaceManifest& 
       listed = manifest.links.contains(path);
     } else if (const auto file = manifest.files.find(path); file != manifest.files.end()) {
       listed = true;
-      if (hash_of(node) == file->second) good.insert(file->first);
+      if (!file->second.empty() && hash_of(node) == file->second) good.insert(file->first);
     }
     if (!listed) surplus.push_back(std::move(path));
     return listed;
@@ -318,14 +334,17 @@ WorkspaceFile file_of(const std::string& below, const wasi::TreeState::Entry& en
 
 }  // namespace
 
-std::optional<WorkspaceFile> workspace_file(const wasi::TreeState& state, std::string_view path) {
-  if (path.size() <= kWorkspaceRoot.size()) return std::nullopt;
-  const std::string below(path.substr(kWorkspaceRoot.size() + 1));
-  const auto found = state.entries().find(below);
-  if (found == state.entries().end() || found->second.type != FileType::kRegularFile) {
-    return std::nullopt;
+std::vector<WorkspaceFile> workspace_files(const wasi::TreeState& state,
+                                           const std::vector<std::string>& paths) {
+  std::vector<WorkspaceFile> files;
+  for (const std::string& path : paths) {
+    if (path.size() <= kWorkspaceRoot.size()) continue;
+    const std::string below = path.substr(kWorkspaceRoot.size() + 1);
+    const auto found = state.entries().find(below);
+    if (found == state.entries().end() || found->second.type != FileType::kRegularFile) continue;
+    files.push_back(file_of(below, found->second));
   }
-  return file_of(below, found->second);
+  return files;
 }
 
 WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeState& after) {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 
 #include "sandbox_workers/base/base64.h"
@@ -303,21 +302,6 @@ Result<WorkspaceEntry> Workspace::stat(std::string_view given) const {
   SW_TRY(std::string path, usable(given));
   SW_TRY(const auto node, find(*tree_, path));
   return entry_of(std::move(path), *node);
-}
-
-std::optional<std::string> Workspace::module_source(std::string_view path) const {
-  constexpr std::array<std::string_view, 3> kEndings = {".js", ".mjs", ".json"};
-  std::string lower(path);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  if (!std::ranges::any_of(kEndings,
-                           [&](std::string_view ending) { return lower.ends_with(ending); })) {
-    return std::nullopt;
-  }
-  auto text = read(path, FileEncoding::kUtf8);
-  if (!text.ok()) return std::nullopt;
-  return std::move(text->content);
 }
 
 }  // namespace sw

@@ -319,17 +319,6 @@ TEST_F(WorkspaceTest, AStateHoldsFoldersAndFilesAndPutsThemBack) {
   EXPECT_EQ(other.stat("empty")->type, FileType::kDirectory);
 }
 
-TEST_F(WorkspaceTest, ModulesAreFilesOfCertainNames) {
-  for (const char* path : {"a.mjs", "b.json", "C.JS", "d.txt"})
-    ASSERT_EQ(write(path, "source"), "ok");
-  EXPECT_EQ(workspace.module_source("/workspace/a.mjs"), "source");
-  EXPECT_EQ(workspace.module_source("b.json"), "source");
-  EXPECT_EQ(workspace.module_source("C.JS"), "source");
-  for (const char* path : {"d.txt", "missing.mjs", "../outside.mjs"}) {
-    EXPECT_EQ(workspace.module_source(path), std::nullopt) << path;
-  }
-}
-
 TEST_F(WorkspaceTest, WhatGuestsMakeIsThereWithItsTime) {
   auto files = guest();
   ASSERT_EQ(files.make_directory("/workspace/made"), wasi::Errno::kSuccess);
@@ -386,7 +375,6 @@ TEST_F(WorkspaceTest, DisabledItRefusesHostsButCanStillBeKeptAlike) {
   EXPECT_EQ(errno_of(workspace.stat("d")), "EACCES");
   EXPECT_EQ(workspace.stat("d").error().message, "File API is disabled for this sandbox");
   EXPECT_FALSE(workspace.exists("d"));
-  EXPECT_EQ(workspace.module_source("d/a.mjs"), std::nullopt);
 
   EXPECT_TRUE(Workspace::normalize("a").ok());
   EXPECT_EQ(workspace.manifest().files.size(), 1u);

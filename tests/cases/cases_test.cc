@@ -16,6 +16,7 @@
 #include "sandbox_workers/engine/all_languages.h"
 #include "sandbox_workers/engine/machine.h"
 #include "sandbox_workers/wasm/guest_thread.h"
+#include "wasi/tree_state.h"
 
 namespace sw::cases {
 namespace {
@@ -143,7 +144,8 @@ class Case : public ::testing::TestWithParam<fs::path> {
     }
     RunOutput sink;
     sw::Run request = request_for(step.run);
-    request.workspace = std::make_shared<Workspace>(workspace_);
+    Workspace files(workspace_);
+    request.files = files.for_run();
     Result<Outcome> result = Error{};
     if (step.run.name == "one-shot") {
       result = engine.run(request, sink);
@@ -156,6 +158,10 @@ class Case : public ::testing::TestWithParam<fs::path> {
       result = session_->execute(request, sink);
     }
     ASSERT_TRUE(result.ok()) << result.error().message;
+    ASSERT_TRUE(
+        files
+            .apply_diff(*result->files, files.remember(), engines().machine->clocks().realtime_ns())
+            .ok());
     check(step, *result, sink);
   }
 

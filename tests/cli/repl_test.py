@@ -114,6 +114,15 @@ class FromAPipe(unittest.TestCase):
         self.assertIn(":fork needs a name", ran.stderr)
         self.assertEqual(ran.returncode, 0)
 
+    def test_exit_handlers_run_when_the_prompt_is_left(self):
+        for language, register in [("python", "import atexit; _ = atexit.register(print, 'bye')"),
+                                   ("javascript", "process.on('exit', () => console.log('bye')); undefined"),
+                                   ("perl", "END { print \"bye\\n\" } undef"),
+                                   ("ruby", "at_exit { puts 'bye' }; nil")]:
+            with self.subTest(language=language):
+                ran = self.repl(language, f"{register}\n1 + 1\n")
+                self.assertEqual((ran.stdout, ran.stderr), ("2\nbye\n", ""))
+
     def test_exit_in_the_code_is_the_status(self):
         self.assertEqual(self.repl("python", "raise SystemExit(7)\n1 + 1\n").returncode, 7)
 

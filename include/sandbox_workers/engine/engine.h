@@ -10,24 +10,20 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sandbox_workers/base/byte_range.h"
 #include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/pages.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/run.h"
-#include "sandbox_workers/wasi/streams.h"
-#include "sandbox_workers/workspace/workspace.h"
 
 namespace sw::engine {
 
-/// What an engine says of itself. All but `fuel` and `memory_bytes` is informational.
+/// What an engine says of itself. All but `memory_bytes` is informational.
 struct EngineLimits {
-  /// Units of the meter one run may use (a unit is a microsecond of CPU time); 0: not metered.
-  std::uint64_t fuel = 0;
   std::uint64_t memory_bytes = 0;  ///< > 0
   std::uint64_t code_bytes = 65'536;
   std::uint64_t request_bytes = 98'304;
@@ -52,19 +48,12 @@ bool is_execution_limit(const Error& error);
 /// most 2048 characters of its message.
 Outcome engine_error_outcome(const Error& error);
 
-/// How a session instance begins.
-struct SessionOptions {
-  /// The files of the sandbox; the same object for the instance's life.
-  std::shared_ptr<Workspace> workspace;
-  std::string cwd = "/workspace";
-};
-
-using Outcome = Outcome;
-
-/// A memory at rest, to be saved. The views are of the live instance and last until its next cell.
+/// A memory at rest, to be saved.
 struct SessionSnapshot {
-  BytesView memory;  ///< a multiple of 4096 bytes, at most 4 GiB
-  /// What every instance of this build begins with; zeros follow it. May be empty.
+  /// Its pages, valid until the instance's next call.
+  std::unique_ptr<PageSource> memory;
+  /// What every instance of this build begins with; zeros follow it. May be empty. Valid as long as
+  /// the engine.
   BytesView base;
   /// Whatever may differ from `base`. May say too much, not too little.
   std::vector<ByteRange> changed;
@@ -78,13 +67,15 @@ class SnapshotSource {
   virtual ~SnapshotSource() = default;
   /// Size of the memory when it was saved.
   virtual std::uint64_t memory_bytes() const = 0;
-  /// Writes the saved bytes into `memory`, which holds `base` (the SessionSnapshot's) and zeros
-  /// after it. Returns SessionSnapshot::extra, which stays valid until `restore` returns.
+  /// Writes the saved pages into `memory`, which is of that size and holds `base` (the
+  /// SessionSnapshot's) and zeros after it. Returns SessionSnapshot::extra, which stays valid until
+  /// `restore` returns.
   /// Errors: kCorrupt when what is stored is damaged; then `memory` must not be used.
-  virtual Result<BytesView> fill(std::span<std::byte> memory, BytesView base) = 0;
+  virtual Result<BytesView> fill(PageSink& memory, BytesView base) = 0;
 };
 
-/// One interpreter that goes on from cell to cell. Its destructor releases what it holds.
+/// One interpreter that goes on from cell to cell, with a copy of the sandbox's files that its open
+/// files are in (Mirror). Its destructor releases what it holds, without running any code.
 /// Threads: one at a time, within Engine::on_guest_thread.
 class SessionInstance {
  public:
@@ -93,10 +84,13 @@ class SessionInstance {
   /// True once this instance must never be used or saved again. Stays true.
   virtual bool invalid() const = 0;
 
-  /// Runs one cell. What the code did wrong, and limits it met, are part of the outcome; an Error
-  /// is a fault of the host, and the instance is dropped. Calling it on an invalid instance is an
-  /// Error.
-  virtual Result<Outcome> execute(const Run& request, RunEvents& output) = 0;
+  /// Runs one cell on `run.files`, and tells what it did to them in Outcome::files. What the code did
+  /// wrong, and limits it met, are part of the outcome. With `run.ends_context` it runs no code, but
+  /// the exit handlers, if the language has such; it is not used again afterwards.
+  /// Errors: kInvalidArgument and kBadReply when the files cannot be had, and for an invalid
+  /// instance: nothing was run, and the instance is as it was. Any other is a fault of the host, and
+  /// the instance is dropped; kCorrupt when what was saved of it is damaged.
+  virtual Result<Outcome> execute(const Run& run, RunEvents& events) = 0;
 
   /// False while there is state that a snapshot would not hold, and once invalid.
   virtual bool can_snapshot() const = 0;
@@ -111,17 +105,17 @@ class Engine {
   virtual const EngineInfo& info() const = 0;
 
   /// Runs code in a guest of its own, of which nothing remains. Within `on_guest_thread`.
-  virtual Result<Outcome> run(const Run& request, RunEvents& output) = 0;
+  /// Errors: as SessionInstance::execute.
+  virtual Result<Outcome> run(const Run& run, RunEvents& events) = 0;
 
   /// Whether there are code contexts: `boot` and `restore` work.
   virtual bool has_sessions() const { return false; }
   /// A fresh instance. Within `on_guest_thread`.
-  virtual Result<std::unique_ptr<SessionInstance>> boot(const SessionOptions& options);
+  virtual Result<std::unique_ptr<SessionInstance>> boot();
   /// An instance that goes on from a snapshot of this build. Variables, open files and
   /// half-consumed generators are as they were; random generators differ from those of every other
   /// instance. Within `on_guest_thread`.
-  virtual Result<std::unique_ptr<SessionInstance>> restore(const SessionOptions& options,
-                                                           SnapshotSource& source);
+  virtual Result<std::unique_ptr<SessionInstance>> restore(SnapshotSource& source);
 
   /// Runs `body` on a thread that has what guests need (a large stack, say), and waits for it.
   virtual Result<void> on_guest_thread(const std::function<void()>& body);

@@ -17,7 +17,7 @@
 #include "sandbox_workers/base/cancellation.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/streams.h"
-#include "sandbox_workers/workspace/workspace.h"
+#include "sandbox_workers/workspace/manifest.h"
 
 namespace sw {
 
@@ -72,9 +72,12 @@ struct Run {
   /// The folder that the first cell of an instance begins in, if there is such a folder; later
   /// cells go on where the one before ended. Empty: /workspace.
   std::string cwd = {};
-  /// What a run outside of sandboxes finds at /workspace, and leaves there; null: nothing, and what
-  /// it writes goes with it.
-  std::shared_ptr<Workspace> workspace = {};
+  /// What a run outside of sandboxes finds in /workspace; Outcome::files tells what it did to it.
+  /// Null: nothing, and what it writes goes with it. A sandbox has files of its own.
+  std::shared_ptr<const RunFiles> files = {};
+  /// Runs no code, but what the language does when a program ends: exit handlers, flushing of open
+  /// files. The context is deleted with it. Outside of contexts every run ends so.
+  bool ends_context = false;
   RunLimits limits = {};
   /// Absent: as the sandbox's profile says.
   std::optional<AfterError> on_error = {};
@@ -180,6 +183,8 @@ struct Outcome {  // what came of a run
   /// on from what it left in memory, so nobody keeps its files either.
   bool cut_off = false;
   std::string cwd = "/workspace";
+  /// What the run did to Run::files, if it had any.
+  std::optional<WorkspaceDiff> files = {};
   Usage usage;
   /// What was printed, if nobody was given the run's events.
   std::string out = {};

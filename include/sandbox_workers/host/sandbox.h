@@ -107,8 +107,10 @@ class Sandbox {
   /// Of all runs from now on.
   Result<void> set_env(const EnvChanges& changes) const;
   Result<SandboxInfo> info() const;
-  /// Stops its runs and deletes all of it. Its next use begins anew.
+  /// Stops its runs, ends its contexts as Context::remove does, and deletes all of it. Its next use
+  /// starts afresh.
   Result<void> destroy() const;
+  Result<void> destroy(RunEvents& events) const;
 
  private:
   friend class Context;
@@ -145,8 +147,10 @@ class Context {
   Result<void> restore(std::string_view checkpoint) const;
   Result<std::vector<Checkpoint>> checkpoints() const;
   Result<void> remove_checkpoint(std::string_view name) const;
-  /// Stops its runs and deletes it. Files stay.
+  /// Stops its runs and deletes it. Its exit handlers run first, at most 5 seconds, and open files are
+  /// flushed; what that prints goes to `events`. Files stay.
   Result<void> remove() const;
+  Result<void> remove(RunEvents& events) const;
 
  private:
   friend class Sandbox;

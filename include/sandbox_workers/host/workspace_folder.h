@@ -9,14 +9,20 @@
 #include <vector>
 
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/workspace/workspace.h"
+#include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/wasi/tree_limits.h"
+#include "sandbox_workers/workspace/manifest.h"
 #include "sandbox_workers/workspace/write_back_report.h"
 
 namespace sw {
 
-/// A folder of the host as the workspace of runs outside of sandboxes (Run::workspace). Links in it
-/// are never followed.
-/// Threads: one at a time, and not while a run uses it.
+/// A folder of the host as the files of runs outside of sandboxes. Links in it are never followed.
+///
+///   run.files = folder.files();
+///   SW_TRY(const Outcome outcome, host.run(run));
+///   const WriteBackReport report = folder.write_back(outcome);
+///
+/// Threads: one at a time.
 class WorkspaceFolder {
  public:
   /// Errors: kLimitExceeded past `limits`; those of reading the folder.
@@ -30,13 +36,14 @@ class WorkspaceFolder {
   WorkspaceFolder(WorkspaceFolder&&) noexcept;
   WorkspaceFolder& operator=(WorkspaceFolder&&) noexcept;
 
-  const std::shared_ptr<Workspace>& workspace() const;
+  /// For Run::files.
+  std::shared_ptr<const RunFiles> files() const;
   /// What could not be loaded, with the reason; `write_back` leaves it alone.
   const std::vector<std::string>& left_out() const;
-  /// Makes the folder look like the workspace. Each file is replaced whole: a reader sees the old
-  /// content or the new. After an error, which the report tells, the folder is as it was: when it has
-  /// changed meanwhile where something is to be written, for one.
-  WriteBackReport write_back();
+  /// Makes the folder look as the run left the files. Each file is replaced whole: a reader sees the
+  /// old content or the new. After an error, which the report tells, the folder is as it was: when it
+  /// has changed meanwhile where something is to be written, for one.
+  WriteBackReport write_back(const Outcome& outcome);
 
  private:
   struct Loaded;

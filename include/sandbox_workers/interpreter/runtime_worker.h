@@ -64,7 +64,6 @@ struct RuntimeWorkerOptions {  // how a Worker keeps its contexts
   std::uint32_t undo_max = 20;
   /// Of POST /execute; contexts' runs bring their own.
   RunLimits limits = {};
-  wasi::TreeLimits workspace_limits = kWorkspaceLimits;  ///< unless a manifest brings others
   /// False: runs without contexts only, even if the engine has sessions.
   bool contexts = true;
   RuntimeWorkerExtensions extensions = {};

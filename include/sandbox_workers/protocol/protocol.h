@@ -5,13 +5,10 @@
 // What a Sandbox and the Interpreters behind its bindings say to each other, protocol version 1.
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "sandbox_workers/engine/run.h"
-#include "sandbox_workers/workspace/workspace.h"
 
 namespace sw::protocol {
 
@@ -43,25 +40,20 @@ struct Checkpoint {
   std::int64_t taken_at_ms = 0;
 };
 
-/// A cell for a context: `run` with the context's id, its environment merged, and how it is named in
-/// tracebacks if not "<cell N>", as `executions` counts it.
+/// A cell for a context: `run` with the context's id, its environment merged, the sandbox's files,
+/// and how it is named in tracebacks if not "<cell N>", as `executions` counts it.
 struct ExecuteArgs {
   Run run;
-  WorkspaceManifest workspace;  ///< what the Sandbox has
   /// How many runs of the context the Sandbox knows of. An Interpreter that is one ahead (its answer
   /// was lost) takes that run back, so that files and memory are of the same run again. Absent: not
   /// compared.
   std::optional<std::uint64_t> executions_known = {};
 };
 
-struct ExecuteResponse {  // what came of it
-  Outcome outcome;        ///< its `context` is set, its `cwd` a folder in /workspace
+struct ExecuteResponse {
+  /// Its `context` and `files` are set, its `cwd` is a folder in /workspace.
+  Outcome outcome;
   std::optional<SnapshotInfo> snapshot = {};  ///< what is stored now
-  WorkspaceDiff workspace = {};
 };
-
-/// Gives the contents of files the Interpreter lacks. Called at most once in a run, on the thread
-/// of the run; what is unknown is left out.
-using GetFiles = std::function<std::vector<WorkspaceFile>(const std::vector<std::string>& paths)>;
 
 }  // namespace sw::protocol

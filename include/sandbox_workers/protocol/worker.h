@@ -33,14 +33,14 @@ class Interpreter {
   /// By creation.
   virtual Result<std::vector<ContextInfo>> contexts() = 0;
   virtual Result<ContextInfo> context(std::string_view id) = 0;
+  /// Without running any code.
   virtual Result<void> remove(std::string_view id) = 0;
   /// Everything, as if it had never been.
   virtual Result<void> destroy() = 0;
 
-  /// Runs a cell. What is printed goes to `output` as it is printed. What the code did wrong is
+  /// Runs a cell, or ends the context (Run::ends_context) and removes it. What the code did wrong is
   /// part of the answer.
-  virtual Result<ExecuteResponse> execute(ExecuteArgs args, const GetFiles& get_files,
-                                          RunEvents& output) = 0;
+  virtual Result<ExecuteResponse> execute(ExecuteArgs args, RunEvents& events) = 0;
 
   /// A context that goes on from where `id` is saved.
   virtual Result<ContextInfo> fork(std::string_view id, std::string_view new_id) = 0;

@@ -12,20 +12,13 @@
 #include <string_view>
 
 #include "sandbox_workers/wasi/node.h"
+#include "sandbox_workers/wasi/tree_limits.h"
 
 namespace sw::wasi {
 
 inline constexpr std::size_t kNameBytesMax = 255;
 inline constexpr std::size_t kPathBytesMax = 4096;
 inline constexpr std::size_t kSymlinksFollowedMax = 40;
-
-struct TreeLimits {                                         // what a tree may hold
-  std::uint64_t file_bytes_max = std::uint64_t{256} << 20;  ///< past it EFBIG
-  std::uint64_t tree_bytes_max = std::uint64_t{512} << 20;  ///< past it ENOSPC; holes count
-  std::uint64_t entries_max = 100'000;                      ///< past it ENOSPC
-  /// Directories in one another; past it ENAMETOOLONG
-  std::uint32_t depth_max = 128;
-};
 
 /// Threads: one at a time, except that an immutable tree may be read by many.
 /// Lifetime: outlives its nodes; who keeps a node keeps the tree.

@@ -7,13 +7,12 @@
 #include <memory>
 
 #include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/pages.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/base/unique_fd.h"
 
 namespace sw::wasm {
 
-/// The host's page size that images, dirty scans and snapshots work in.
-inline constexpr std::size_t kPageBytes = 4096;
 /// Wasm's page size: memories are a multiple of it.
 inline constexpr std::size_t kWasmPageBytes = 65536;
 

@@ -18,8 +18,8 @@
 
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/wasi/content.h"
 #include "sandbox_workers/wasi/tree.h"
+#include "sandbox_workers/workspace/manifest.h"
 
 namespace sw::wasi {
 class TreeState;
@@ -27,49 +27,13 @@ class TreeState;
 
 namespace sw {
 
-/// What a Sandbox's workspace may hold, unless it is told otherwise.
-inline constexpr wasi::TreeLimits kWorkspaceLimits{.file_bytes_max = std::uint64_t{1} << 20,
-                                                   .tree_bytes_max = std::uint64_t{16} << 20,
-                                                   .entries_max = 4096};
-
-/// All paths are absolute and begin with "/workspace/".
-struct WorkspaceFile {
-  std::string path;
-  /// Shared with the tree it came from until one of the two changes it
-  wasi::SharedBytes data;
-  std::int64_t updated_at_ms = 0;  ///< since the epoch
-};
-
-/// What a workspace holds, without any contents.
-struct WorkspaceManifest {
-  std::vector<std::string> dirs;             ///< all but /workspace itself, sorted
-  std::map<std::string, std::string> files;  ///< path to content_hash
-  std::map<std::string, std::string> links;  ///< symbolic links: path to target
-  /// The sandbox has no files: all access to /workspace is EACCES
-  bool disabled = false;
-  /// What guests may add up to; absent: what the mirror was made with.
-  std::optional<wasi::TreeLimits> limits = {};
-};
-
-/// What a run did to a workspace.
-struct WorkspaceDiff {
-  std::vector<std::string> dirs;  ///< all of them after the run, sorted
-  /// Created, then updated (a file that was only touched counts)
-  std::vector<WorkspaceFile> files;
-  std::vector<std::string> deleted;          ///< files that are no longer files
-  std::map<std::string, std::string> links;  ///< all of them after the run
-};
-
-/// 16 lower-case hexadecimal digits. It tells versions of a file apart; it is no protection against
-/// people who want two files with one hash.
-std::string content_hash(BytesView bytes);
-
 /// What turned `before` into `after`. Contents are compared byte by byte (shared ones by their
 /// address), not by hash.
 WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeState& after);
 
-/// A file as it was in `state`, by its absolute path; nullopt: there was none.
-std::optional<WorkspaceFile> workspace_file(const wasi::TreeState& state, std::string_view path);
+/// Files as they were in `state`, by their absolute paths. What was not there is left out.
+std::vector<WorkspaceFile> workspace_files(const wasi::TreeState& state,
+                                           const std::vector<std::string>& paths);
 
 /// How a file's bytes become text.
 enum class FileEncoding : std::uint8_t { kUtf8, kBase64 };
@@ -90,6 +54,9 @@ struct WorkspaceEntry {
   std::int64_t updated_at_ms = 0;  ///< 0 for folders
 };
 
+/// Whether a manifest has the contents' hashes. Computing them reads every content once; without
+/// them, a copy fetches each content anew.
+enum class Hashes : std::uint8_t { kWith, kWithout };
 /// What to do below the last name of a path.
 enum class Depth : std::uint8_t { kOne, kAll };
 /// Whether something has to be there.
@@ -160,11 +127,10 @@ class Workspace {
   bool exists(std::string_view path) const;
   Result<WorkspaceEntry> stat(std::string_view path) const;
 
-  /// The source of a JavaScript module, if the path is that of a .js, .mjs or .json file in here.
-  std::optional<std::string> module_source(std::string_view path) const;
-
   /// Hashes are kept with the files: those of unchanged files are not computed again.
-  WorkspaceManifest manifest();
+  WorkspaceManifest manifest(Hashes hashes = Hashes::kWith);
+  /// All of it as it is now, for a run elsewhere. `apply_diff` takes over what that did.
+  std::shared_ptr<const RunFiles> for_run(Hashes hashes = Hashes::kWith);
 
   /// Everything as it is now, sharing the contents: to put it back (TreeState::restore, for which
   /// the tree must not be disabled), or to learn later what a run did.

@@ -61,6 +61,11 @@ struct Cells {
     ADD_FAILURE() << outcome.error().message;
     return Outcome();
   }
+  void end() {
+    const auto outcome = session->execute({.context = "c", .ends_context = true}, sink);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    EXPECT_TRUE(session->invalid());
+  }
   std::string value(std::string code) {
     const Outcome outcome = run(std::move(code));
     if (outcome.error) return outcome.error->name + ": " + outcome.error->message;
@@ -340,7 +345,7 @@ TEST(PerlSession, RunsEndBlocksOnceWhenItFinishes) {
         "\"destroy "
         "${^GLOBAL_PHASE}\\n\" }");
     cells.run("print \"cell\\n\"");
-    cells.session->finish();
+    cells.end();
     EXPECT_EQ(cells.sink.out, "cell\ndestroy RUN\nend\ndestroy DESTRUCT\n");
   });
 }

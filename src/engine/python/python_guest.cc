@@ -172,7 +172,7 @@ Result<Reply> PythonGuest::evaluate(const Run& request, std::string_view file_na
   // A cell after the first may have written files itself.
   const CellFlags flags{
       .fresh = fresh_,
-      .files = !fresh_ || request.workspace != nullptr,
+      .files = !fresh_ || request.files != nullptr,
       .script = !request.file_name.empty() && !request.file_name.starts_with('<')};
   answer_bytes_max_ =
       kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;

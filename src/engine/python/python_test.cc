@@ -64,6 +64,11 @@ struct Cells {
     ADD_FAILURE() << outcome.error().message;
     return Outcome();
   }
+  void end() {
+    const auto outcome = session->execute({.context = "c", .ends_context = true}, sink);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    EXPECT_TRUE(session->invalid());
+  }
   std::string value(std::string code) {
     const Outcome outcome = run(std::move(code));
     if (outcome.error) return outcome.error->name + ": " + outcome.error->message;
@@ -262,7 +267,7 @@ TEST(PythonContext, RunsExitHandlersWhenItEndsAndNotBefore) {
         "f.write('left')");
     cells.run("print('second')");
     EXPECT_EQ(cells.sink.out, "second\n");
-    cells.session->finish();
+    cells.end();
     EXPECT_EQ(cells.sink.out, "second\nbye\n");
   });
 }
@@ -271,7 +276,7 @@ TEST(PythonContext, AnErrorInAnExitHandlerIsShown) {
   on_guest_thread([] {
     Cells cells;
     cells.run("import atexit\ndef late(): 1/0\natexit.register(late)");
-    cells.session->finish();
+    cells.end();
     EXPECT_THAT(cells.sink.err, HasSubstr("ZeroDivisionError"));
   });
 }
@@ -283,7 +288,7 @@ TEST(PythonContext, APendingTaskSeesItsCancellationAtTheEnd) {
         "import asyncio\nasync def wait():\n  try: await asyncio.sleep(100)\n  finally: "
         "print('cleaned up')\n"
         "t = asyncio.create_task(wait())\nawait asyncio.sleep(0)");
-    cells.session->finish();
+    cells.end();
     EXPECT_EQ(cells.sink.out, "cleaned up\n");
   });
 }

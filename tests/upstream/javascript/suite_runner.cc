@@ -56,8 +56,8 @@ class Runner {
     sw::Run request;
     request.limits.wall_max = kWallMax;
     const json::value* folder = program.if_contains("folder");
-    SW_TRY(request.workspace,
-           workspace_of(folder == nullptr ? std::string() : std::string(folder->as_string())));
+    SW_TRY(request.files,
+           files_of(folder == nullptr ? std::string() : std::string(folder->as_string())));
     RunOutput sink;
     json::object answer;
     std::int64_t number = -1;
@@ -71,6 +71,7 @@ class Runner {
         answer["message"] = outcome.error().message;
         break;
       }
+      request.files.reset();  // later cells go on with the files as they are
       answer["ending"] = engine::ending_name(outcome->ending);
       if (outcome->error) {
         answer["error"] = outcome->error->name;
@@ -94,29 +95,29 @@ class Runner {
     return text;
   }
 
-  Result<std::shared_ptr<Workspace>> workspace_of(const std::string& folder) {
-    std::shared_ptr<Workspace>& workspace = workspaces_[folder];
-    if (workspace) return workspace;
-    workspace = std::make_shared<Workspace>(wasi::TreeLimits{}, machine_.clocks().realtime_ns());
-    if (folder.empty()) return workspace;
-    wasi::FileSystem files(wasi::standard_layout().build(), machine_.clocks());
-    files.mount(wasi::kWorkspaceMount, workspace->tree());
-    for (const auto& entry : fs::directory_iterator(folder)) {
+  Result<std::shared_ptr<const RunFiles>> files_of(const std::string& folder) {
+    std::shared_ptr<const RunFiles>& files = files_[folder];
+    if (files) return files;
+    const std::uint64_t now_ns = machine_.clocks().realtime_ns();
+    Workspace workspace(wasi::TreeLimits{}, now_ns);
+    const fs::directory_iterator entries =
+        folder.empty() ? fs::directory_iterator() : fs::directory_iterator(folder);
+    for (const auto& entry : entries) {
       if (!entry.is_regular_file()) continue;
       SW_TRY(const std::string text, read_text(entry.path()));
-      const std::string to = "/workspace/" + entry.path().filename().native();
-      if (files.write_file(to, as_bytes(text)) != wasi::Errno::kSuccess) {
-        return Error{.code = ErrorCode::kInternal, .message = "cannot write " + to};
-      }
+      const BytesView bytes = as_bytes(text);
+      SW_CHECK_OK(workspace.write_bytes(entry.path().filename().native(),
+                                        Bytes(bytes.begin(), bytes.end()), now_ns));
     }
-    return workspace;
+    files = workspace.for_run();
+    return files;
   }
 
   engine::Machine& machine_;
   engine::EmbeddedEngine& engine_;
   std::unique_ptr<engine::Session> session_;
   std::map<std::string, std::string> sources_;
-  std::map<std::string, std::shared_ptr<Workspace>> workspaces_;
+  std::map<std::string, std::shared_ptr<const RunFiles>> files_;
 };
 
 Result<void> run_all() {

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sandbox_workers/base/result.h"
+#include "sandbox_workers/wasi/tree.h"
+#include "sandbox_workers/workspace/manifest.h"
+#include "sandbox_workers/workspace/workspace.h"
+
+namespace sw {
+
+/// The copy of a sandbox's files that an instance works on. It lives as long as the instance, whose
+/// open files are in it.
+/// Threads: one at a time.
+class Mirror {
+ public:
+  explicit Mirror(std::uint64_t now_ns);
+
+  /// Before a run: makes the copy what `manifest` says.
+  /// Errors: kInvalidArgument naming a path that cannot be; kBadReply when `get_files` does not give
+  /// what it is asked for; else its own.
+  Result<void> follow(const WorkspaceManifest& manifest, const GetFiles& get_files,
+                      std::uint64_t now_ns);
+  /// After it: what has changed since.
+  WorkspaceDiff changes() const { return files_.changes_since(*before_); }
+
+  Workspace& files() { return files_; }
+  const std::shared_ptr<wasi::Tree>& tree() const { return files_.tree(); }
+
+ private:
+  Workspace files_;
+  std::shared_ptr<const wasi::TreeState> before_;  // shared, as its type is not known here
+};
+
+}  // namespace sw

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox_workers/workspace/mirror.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "wasi/tree_state.h"
+
+namespace sw {
+
+namespace {
+
+Error bad_files(std::string message) { return Error{ErrorCode::kBadReply, std::move(message), 0}; }
+
+/// Are these the files that were asked for, each once?
+bool were_asked_for(const std::vector<WorkspaceFile>& files,
+                    const std::vector<std::string>& paths) {
+  std::set<std::string_view> asked(paths.begin(), paths.end());
+  for (const WorkspaceFile& file : files) {
+    if (asked.erase(file.path) == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Mirror::Mirror(std::uint64_t now_ns)
+    : files_(kWorkspaceLimits, now_ns),
+      before_(std::make_shared<wasi::TreeState>(files_.remember())) {}
+
+Result<void> Mirror::follow(const WorkspaceManifest& manifest, const GetFiles& get_files,
+                            std::uint64_t now_ns) {
+  SW_TRY(const std::vector<std::string> missing, files_.apply_sync(manifest, {}, now_ns));
+  if (!missing.empty()) {
+    const auto given = get_files(missing);
+    if (!given.ok()) {
+      return bad_files("Sandbox failed to provide files: " + given.error().message);
+    }
+    const std::vector<WorkspaceFile>& files = *given;
+    if (!were_asked_for(files, missing)) {
+      return bad_files("Sandbox returned an invalid workspace file entry");
+    }
+    const auto left = files_.apply_sync(manifest, files, now_ns);
+    if (!left.ok()) return bad_files(left.error().message);
+    if (!left->empty()) {
+      return bad_files(fmt::format("Sandbox did not provide {} workspace file(s)", left->size()));
+    }
+  }
+  before_ = std::make_shared<wasi::TreeState>(files_.remember());
+  return {};
+}
+
+}  // namespace sw
