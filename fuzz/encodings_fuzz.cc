@@ -6,10 +6,10 @@
 
 #include <optional>
 
+#include "base/base64.h"
 #include "cli/units.h"
 #include "fuzz/fuzz.h"
 #include "protocol/messages.h"
-#include "sandbox_workers/base/base64.h"
 #include "sandbox_workers/base/utf8.h"
 #include "sandbox_workers/wasi/file_system.h"
 #include "sandbox_workers/workspace/workspace.h"

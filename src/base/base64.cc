@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/base/base64.h"
+#include "base/base64.h"
 
 #include <openssl/evp.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/base/pieces.h"
+#include "base/pieces.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <thread>
 
 namespace sw {
@@ -83,6 +84,27 @@ TEST(CondVar, GivesUpWhenTheTimeHasCome) {
   }
   EXPECT_FALSE(never.wait_until(lock, std::chrono::steady_clock::now() - 1ms));
   EXPECT_FALSE(is_free(mutex)) << "the wait did not take the lock back";
+}
+
+TEST(Unlocked, GivesTheMutexBackUntilItEnds) {
+  Mutex mutex;
+  const MutexLock lock(mutex);
+  {
+    const Unlocked unlocked(mutex);
+    EXPECT_TRUE(is_free(mutex));
+  }
+  EXPECT_FALSE(is_free(mutex));
+}
+
+TEST(Unlocked, TakesItAgainWhenAnExceptionEndsIt) {
+  Mutex mutex;
+  const MutexLock lock(mutex);
+  try {
+    const Unlocked unlocked(mutex);
+    throw std::runtime_error("thrown while the mutex is free");
+  } catch (const std::runtime_error&) {
+    EXPECT_FALSE(is_free(mutex));
+  }
 }
 
 }  // namespace

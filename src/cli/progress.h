@@ -7,7 +7,7 @@
 #include <string_view>
 #include <thread>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 
 namespace sw::cli {
 

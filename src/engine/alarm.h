@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 
 namespace sw::engine {
 

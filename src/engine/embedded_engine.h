@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "bake/artifact_cache.h"
+#include "base/thread_safety.h"
 #include "engine/session.h"
 #include "engine/watchdog.h"
 #include "sandbox_workers/bake/progress.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/engine/run.h"

@@ -9,7 +9,7 @@
 
 #include "engine/json_text.h"
 
-#include "sandbox_workers/base/pieces.h"
+#include "base/pieces.h"
 
 namespace sw::engine {
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "sandbox_workers/engine/budget.h"
 #include "sandbox_workers/engine/run.h"
 

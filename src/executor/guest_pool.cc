@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 
 namespace sw::executor {
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "sandbox_workers/base/unique_fd.h"
 
 namespace sw {

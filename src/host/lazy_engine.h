@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/language.h"
 #include "sandbox_workers/engine/machine.h"

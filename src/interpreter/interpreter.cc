@@ -7,7 +7,6 @@
 #include <chrono>
 
 #include "interpreter/stored_memory.h"
-#include "object/unlocked.h"
 #include "protocol/messages.h"
 #include "sandbox_workers/protocol/answers.h"
 #include "sandbox_workers/workspace/workspace.h"
@@ -118,14 +117,14 @@ Result<ExecuteResponse> Interpreter::execute(protocol::ExecuteArgs args, RunEven
   const object::Turns::Turn turn(turns_, run.id(), lock);
   Result<void> ready = prepare(run);
   {
-    const object::Unlocked unlocked(mutex_);
+    const Unlocked unlocked(mutex_);
     if (ready.ok()) ready = ensure_session(run);
     if (ready.ok() && run.resident->session) ready = execute(run);
   }
   Result<ExecuteResponse> answered = ready.ok() ? conclude(run) : std::move(ready).error();
   // An instance that was found is as good as before a run that did not begin.
   const bool keep = run.resident && run.resident->session;
-  const object::Unlocked unlocked(mutex_);
+  const Unlocked unlocked(mutex_);
   if (keep) pool_.put(this, run.id(), std::move(run.resident));
   return answered;
 }

@@ -26,12 +26,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/thread_safety.h"
 #include "interpreter/contexts.h"
 #include "interpreter/residency_pool.h"
 #include "object/object.h"
 #include "object/turns.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/protocol/worker.h"
 

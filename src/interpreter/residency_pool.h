@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/interpreter/runtime_worker.h"
 #include "snapshot/snapshot_store.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "sandbox_workers/engine/engine.h"
 #include "snapshot/snapshot_store.h"
 

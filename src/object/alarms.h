@@ -12,8 +12,8 @@
 #include <set>
 #include <vector>
 
+#include "base/thread_safety.h"
 #include "object/clock.h"
-#include "sandbox_workers/base/thread_safety.h"
 #include "storage/storage.h"
 
 namespace sw::object {

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <optional>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "storage/storage.h"
 
 namespace sw::object {

@@ -12,11 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread_safety.h"
 #include "object/alarms.h"
-#include "object/unlocked.h"
 #include "object/watched_storage.h"
 #include "object/worker_pool.h"
-#include "sandbox_workers/base/thread_safety.h"
 
 namespace sw::object {
 

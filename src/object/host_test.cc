@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "storage/memory/memory_storage.h"
 #include "storage/sqlite/sqlite_storage.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 
 namespace sw::object {
 

@@ -10,8 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "object/unlocked.h"
-
 namespace sw::object {
 namespace {
 

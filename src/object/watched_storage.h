@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "storage/storage.h"
 
 namespace sw::object {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <set>
 
-#include "object/unlocked.h"
 #include "protocol/messages.h"
 #include "sandbox/names.h"
 #include "sandbox_workers/protocol/answers.h"
@@ -221,7 +220,7 @@ Result<void> Sandbox::destroy(RunEvents& events) {
   if (load().ok()) contexts = by_age();
   std::set<std::string> bindings = bindings_in_use();  // while there are contexts
   {
-    const object::Unlocked unlocked(mutex_);
+    const Unlocked unlocked(mutex_);
     interrupt_all();
     for (const ContextRecord& context : contexts) (void)end_context(context.id, events);
   }

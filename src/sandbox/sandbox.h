@@ -21,6 +21,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/thread_safety.h"
 #include "executor/guest_pool.h"
 #include "object/clock.h"
 #include "object/idle_alarm.h"
@@ -29,7 +30,6 @@
 #include "sandbox/binding.h"
 #include "sandbox/file_store.h"
 #include "sandbox/records.h"
-#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/protocol/http.h"
 #include "sandbox_workers/protocol/profile.h"

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "object/unlocked.h"
 #include "protocol/messages.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
@@ -145,7 +144,7 @@ Result<ContextRecord> Sandbox::keep(ContextRecord record) {
 }
 
 Result<protocol::WorkerInfo> Sandbox::probe(const Binding& binding) {
-  const object::Unlocked unlocked(mutex_);
+  const Unlocked unlocked(mutex_);
   return binding.probe();
 }
 
@@ -153,7 +152,7 @@ Result<protocol::WorkerInfo> Sandbox::probe(const Binding& binding) {
 Result<protocol::ContextInfo> Sandbox::ask(const ContextRecord& context, const Question& question) {
   SW_TRY(const Binding binding, Binding::find(parts_.bindings, context.binding));
   const std::string key = key_;
-  const object::Unlocked unlocked(mutex_);
+  const Unlocked unlocked(mutex_);
   SW_TRY(const auto interpreter, binding.interpreter(key));
   return binding.answer(question(*interpreter));
 }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "executor/slot_events.h"
-#include "object/unlocked.h"
 #include "protocol/messages.h"
 #include "sandbox/sandbox.h"
 #include "sandbox_workers/protocol/answers.h"
@@ -214,7 +213,7 @@ Result<Finished> Sandbox::run_in_context(const Launch& launch, RunEvents& events
 }
 
 Result<protocol::ExecuteResponse> Sandbox::execute(Execution& execution, RunEvents& events) {
-  const object::Unlocked unlocked(mutex_);
+  const Unlocked unlocked(mutex_);
   const Binding& binding = execution.launch.binding;
   SW_TRY(const auto interpreter, binding.interpreter(execution.key));
   return binding.answer(interpreter->execute(std::move(execution.args), events));

@@ -10,10 +10,10 @@
 #include <future>
 #include <thread>
 
+#include "base/thread_safety.h"
 #include "sandbox/fake_worker.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
-#include "sandbox_workers/base/thread_safety.h"
 #include "storage/memory/memory_storage.h"
 
 namespace sw::sandbox {

@@ -6,8 +6,6 @@
 
 #include <utility>
 
-#include "object/unlocked.h"
-
 namespace sw::testing {
 
 namespace {
@@ -68,7 +66,7 @@ Result<void> Progress::wait(const std::function<void(const CheckReport&)>& on_ch
 void Progress::deliver(const std::function<void(const CheckReport&)>& on_check) {
   while (!reports_.empty()) {
     const std::vector<Report> reports = std::exchange(reports_, {});
-    const object::Unlocked unlocked(mutex_);
+    const Unlocked unlocked(mutex_);
     for (const Report& report : reports) {
       if (!on_check) break;
       on_check({.name = report.name,

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/thread_safety.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/testing/conformance.h"
 
 namespace sw::testing {

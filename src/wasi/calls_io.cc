@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "sandbox_workers/base/pieces.h"
+#include "base/pieces.h"
 #include "wasi/calls_support.h"
 #include "wasi/descriptors.h"
 #include "wasi/random.h"

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <thread>
 
-#include "sandbox_workers/base/pieces.h"
+#include "base/pieces.h"
 #include "wasi/calls_support.h"
 #include "wasi/descriptors.h"
 #include "wasi/random.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sandbox_workers/base/pieces.h"
+#include "base/pieces.h"
 #include "wasi/descriptors.h"
 
 namespace sw::wasi::calls {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sandbox_workers/base/pieces.h"
+#include "base/pieces.h"
 #include "sandbox_workers/wasi/wasi.h"
 #include "wasi/calls.h"
 

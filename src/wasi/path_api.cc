@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sandbox_workers/base/pieces.h"
+#include "base/pieces.h"
 #include "sandbox_workers/wasi/file_system.h"
 
 namespace sw::wasi {

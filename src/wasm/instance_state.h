@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "sandbox_workers/wasm/instance.h"
 #include "wasm/capi.h"
 #include "wasm/slot.h"

@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/thread_safety.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/base/thread_safety.h"
 #include "sandbox_workers/base/unique_fd.h"
 #include "sandbox_workers/wasm/image.h"
 #include "wasm/capi.h"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <tuple>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "wasm/test_guest.h"
 
 namespace sw::wasm {

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "sandbox_workers/base/base64.h"
+#include "base/base64.h"
 #include "sandbox_workers/base/utf8.h"
 #include "workspace/names.h"
 #include "workspace/walk.h"

@@ -17,7 +17,7 @@ BARE = re.compile(r"\bstd::((?:recursive_|timed_|recursive_timed_|shared_|shared
 # What the wrappers do not have, and where it is needed.
 EXCEPTIONS = {
     # They are the wrappers.
-    "include/sandbox_workers/base/thread_safety.h": {"mutex", "condition_variable", "unique_lock"},
+    "src/base/thread_safety.h": {"mutex", "condition_variable", "unique_lock"},
     # A timer may end within its own function.
     "src/object/clock.h": {"recursive_mutex"},
     "src/object/clock.cc": {"lock_guard"},

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/pieces.h"
 #include "engine/javascript/text.h"
-#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/engine/language.h"
 
 namespace sw::engine::javascript {

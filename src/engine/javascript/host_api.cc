@@ -8,8 +8,8 @@
 #include <boost/json.hpp>
 #include <cmath>
 
+#include "base/pieces.h"
 #include "engine/javascript/guest.h"
-#include "sandbox_workers/base/pieces.h"
 
 namespace sw::engine::javascript {
 

@@ -8,10 +8,10 @@
 #include <array>
 #include <cmath>
 
+#include "base/pieces.h"
 #include "engine/javascript/guest.h"
 #include "engine/javascript/host_api.h"
 #include "engine/javascript/text.h"
-#include "sandbox_workers/base/pieces.h"
 #include "wasi/calls.h"
 #include "wasi/descriptors.h"
 

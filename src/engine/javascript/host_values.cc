@@ -9,9 +9,9 @@
 #include <array>
 #include <memory>
 
+#include "base/pieces.h"
 #include "engine/javascript/guest.h"
 #include "engine/javascript/host_api.h"
-#include "sandbox_workers/base/pieces.h"
 #include "wasi/random.h"
 
 namespace sw::engine::javascript {

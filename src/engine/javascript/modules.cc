@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/pieces.h"
 #include "engine/javascript/guest.h"
 #include "engine/javascript/guest_text.h"
-#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/base/sha256.h"
 
 namespace sw::engine::javascript {

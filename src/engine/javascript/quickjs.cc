@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/pieces.h"
 #include "engine/javascript/guest_text.h"
-#include "sandbox_workers/base/pieces.h"
 #include "sandbox_workers/engine/language.h"
 
 namespace sw::engine::javascript {

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 
 namespace sw::storage {
 

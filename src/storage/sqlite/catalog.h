@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "storage/sqlite/connection.h"
 #include "storage/storage.h"
 

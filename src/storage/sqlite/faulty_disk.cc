@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 
 namespace sw::storage {
 namespace fs = std::filesystem;

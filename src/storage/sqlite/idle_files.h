@@ -7,7 +7,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "storage/sqlite/catalog.h"
 #include "storage/sqlite/object_file.h"
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "sandbox_workers/base/thread_safety.h"
+#include "base/thread_safety.h"
 #include "storage/sqlite/catalog.h"
 #include "storage/sqlite/data_folder.h"
 #include "storage/sqlite/idle_files.h"
