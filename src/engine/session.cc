@@ -239,29 +239,42 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
   return outcome;
 }
 
-/// Runs the interpreter's exit handlers; an error they end with is dropped. The outcome of a run
-/// whose exit handlers met a limit, or changed its exit status.
-std::optional<Outcome> Session::finish(const RunLimits& limits) {
-  const auto meter = watch(limits);
-  (void)guest_->finish();
-  const BudgetResult used = meter->finish();
-  std::optional<Outcome> outcome;
-  if (used.reason != StopReason::kNone) {
-    outcome = limit_outcome(ending_of(used.reason),
-                            stop_message(used.reason, limits_) + " by exit handlers");
-    outcome->cut_off = invalid();
-  } else if (const auto status = guest_->exit_status()) {
-    outcome.emplace();
-    outcome->ending = Ending::kExited;
-    outcome->exit_code = status;
+/// What becomes of a run whose exit handlers met a limit, or asked for an exit status.
+std::optional<Outcome> Session::ending_of_handlers(StopReason stop) const {
+  if (stop != StopReason::kNone) {
+    Outcome outcome =
+        limit_outcome(ending_of(stop), stop_message(stop, limits_) + " by exit handlers");
+    outcome.cut_off = invalid();
+    return outcome;
   }
+  const auto status = guest_->exit_status();
+  if (!status) return std::nullopt;
+  Outcome outcome;
+  outcome.ending = Ending::kExited;
+  outcome.exit_code = status;
   return outcome;
 }
 
+/// Runs the exit handlers of a program. An error they end with is dropped.
+std::optional<Outcome> Session::finish(const RunLimits& limits) {
+  const auto meter = watch(limits);
+  (void)guest_->finish();
+  return ending_of_handlers(meter->finish().reason);
+}
+
 Result<Outcome> Session::end(const Run& run, RunEvents& events) {
-  SW_CHECK_OK(begin(run, events));
-  Outcome outcome = finish(limits_).value_or(Outcome{});
-  note_usage(outcome, {});
+  const auto meter = watch(limits_);
+  Result<void> begun = begin(run, events);
+  if (begun.ok()) (void)guest_->finish();
+  const BudgetResult used = meter->finish();
+  Outcome outcome;
+  if (begun.ok()) {
+    outcome = ending_of_handlers(used.reason).value_or(Outcome{});
+  } else {
+    SW_TRY(outcome, conclude_failure(std::move(begun).error(), used.reason));
+    outcome.cut_off = true;
+  }
+  note_usage(outcome, used);
   broken_ = true;
   return outcome;
 }

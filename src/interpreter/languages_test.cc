@@ -209,6 +209,20 @@ TEST_P(LanguagesTest, AContextThatEndsRunsItsExitHandlersAndFlushesItsFiles) {
   EXPECT_EQ(run(code_.one).outcome.error->message, "context not found");
 }
 
+TEST_P(LanguagesTest, AnExitHandlerThatNeverEndsIsStoppedAndItsContextGoes) {
+  const std::map<std::string, std::string> endless = {
+      {"javascript", "process.on('exit', () => { for (;;); })"},
+      {"perl", "END { 1 while 1 } undef"},
+      {"python", "import atexit\ndef spin():\n  while True: pass\natexit.register(spin)"},
+      {"ruby", "at_exit { loop { } }; nil"}};
+  EXPECT_FALSE(run(endless.at(GetParam())).outcome.error);
+  restart();
+  const ExecuteResponse ended = worker_->end("c", {.wall_max = 1s});
+  EXPECT_EQ(ended.outcome.ending, Ending::kTimeLimit);
+  EXPECT_THAT(ended.outcome.error->message, HasSubstr("by exit handlers"));
+  EXPECT_EQ(run(code_.one).outcome.error->message, "context not found");
+}
+
 TEST_P(LanguagesTest, AFileInTmpStaysOpenOverARestart) {
   run(code_.open_tmp);
   restart();

@@ -76,9 +76,9 @@ class TestWorker {
     return take(std::move(run));
   }
   /// Its exit handlers run.
-  protocol::ExecuteResponse end(const std::string& id) {
-    return take(
-        {.context = id, .ends_context = true, .limits = {.wall_max = std::chrono::minutes(10)}});
+  protocol::ExecuteResponse end(const std::string& id,
+                                const RunLimits& limits = {.wall_max = std::chrono::minutes(10)}) {
+    return take({.context = id, .ends_context = true, .limits = limits});
   }
 
   Workspace& files;
