@@ -3,12 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ctime>
-#include <sstream>
-
-#include "sandbox_workers/wasi/file_system.h"
 #include "sandbox_workers/workspace/workspace.h"
-#include "wasi/tree_state.h"
+#include "workspace/test_copy.h"
 
 namespace sw {
 namespace {
@@ -16,40 +12,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 using wasi::Errno;
-
-constexpr std::uint64_t kNow = 1'700'000'000'000'000'000;
 
 WorkspaceFile file(std::string path, std::string_view text, std::int64_t updated_at_ms = 5) {
   const BytesView bytes = as_bytes(text);
   return {std::move(path), wasi::SharedBytes::own(Bytes(bytes.begin(), bytes.end())),
           updated_at_ms};
 }
-
-/// A workspace, and the same files as a guest reaches them.
-struct Copy {
-  wasi::SystemClocks clocks;
-  Workspace workspace{wasi::TreeLimits{}, kNow};
-  wasi::FileSystem guest{wasi::standard_layout().build(), clocks};
-
-  Copy() { guest.mount(wasi::kWorkspaceMount, workspace.tree()); }
-
-  void write(const std::string& path, std::string_view text) {
-    ASSERT_EQ(guest.write_file("/workspace/" + path, as_bytes(text)), Errno::kSuccess);
-  }
-  std::string read(const std::string& path) {
-    const auto bytes = guest.read_file("/workspace/" + path);
-    return bytes.ok() ? std::string(as_text(bytes->bytes))
-                      : std::string(wasi::errno_name(bytes.error()));
-  }
-  std::vector<std::string> sync(const WorkspaceManifest& manifest,
-                                const std::vector<WorkspaceFile>& files = {}) {
-    auto missing = workspace.apply_sync(manifest, files, kNow);
-    EXPECT_TRUE(missing.ok()) << missing.error().message;
-    return missing.ok() ? *missing : std::vector<std::string>{"failed"};
-  }
-};
 
 TEST(ContentHash, HasTheProtocolsVectors) {
   const auto hash = [](std::string_view text) { return content_hash(as_bytes(text)); };
@@ -295,115 +264,6 @@ TEST(Diff, AFileThatWasOnlyTouchedIsOneOfTheFiles) {
   const auto diff = copy.workspace.changes_since(before);
   ASSERT_EQ(diff.files.size(), 1u);
   EXPECT_EQ(diff.files[0].updated_at_ms, 7);
-}
-
-// --- two runs that began with the same files
-
-/// "write f 1; folder d; link l f; remove f": what a run does.
-void act(Copy& copy, const std::string& script) {
-  std::istringstream lines(script);
-  for (std::string line; std::getline(lines, line, ';');) {
-    std::istringstream words(line);
-    std::string what;
-    std::string name;
-    std::string text;
-    words >> what >> name >> text;
-    const std::string path = "/workspace/" + name;
-    Errno done = Errno::kSuccess;
-    if (what == "write") done = copy.guest.write_file(path, as_bytes(text));
-    if (what == "folder") done = copy.guest.make_directories(path);
-    if (what == "link") done = copy.guest.symlink(text, path);
-    if (what == "remove") done = copy.guest.remove_all(path);
-    EXPECT_EQ(done, Errno::kSuccess) << line;
-  }
-}
-
-std::string text_of(const Copy& copy) {
-  std::string all;
-  const wasi::TreeState state = copy.workspace.remember();
-  for (const auto& [path, entry] : state.entries()) {
-    all += all.empty() ? path : " " + path;
-    if (entry.type == wasi::FileType::kDirectory) all += '/';
-    if (entry.type == wasi::FileType::kSymbolicLink) all += "->" + entry.target;
-    if (entry.type == wasi::FileType::kRegularFile) {
-      all += '=';
-      all += as_text(entry.bytes.bytes);
-    }
-  }
-  return all;
-}
-
-/// The files after two runs that began with what `before` makes.
-std::string after_both(const std::string& before, const std::string& first,
-                       const std::string& second) {
-  Copy files;
-  act(files, before);
-  const wasi::TreeState began = files.workspace.remember();
-  const auto changes_of = [&](const std::string& script) {
-    Copy mirror;
-    EXPECT_TRUE(mirror.workspace.apply_diff(workspace_diff({}, began), {}, kNow).ok());
-    const wasi::TreeState mirror_began = mirror.workspace.remember();
-    act(mirror, script);
-    return mirror.workspace.changes_since(mirror_began);
-  };
-  const WorkspaceDiff diffs[] = {changes_of(first), changes_of(second)};
-  for (const WorkspaceDiff& diff : diffs) {
-    EXPECT_TRUE(files.workspace.apply_diff(diff, began, kNow).ok());
-  }
-  return text_of(files);
-}
-
-TEST(TwoRuns, ChangesOfDifferentPathsAreAllThere) {
-  EXPECT_EQ(after_both("write f 0", "write a 1", "write b 2"), "a=1 b=2 f=0");
-  EXPECT_EQ(after_both("write f 0; write g 0", "write f 1", "write g 2"), "f=1 g=2");
-  EXPECT_EQ(after_both("write f 0; write g 0", "remove f", "write g 2"), "g=2");
-  EXPECT_EQ(after_both("folder d; write d/f 0", "write d/a 1", "write d/b 2"),
-            "d/ d/a=1 d/b=2 d/f=0");
-  EXPECT_EQ(after_both("", "folder d; write d/a 1", "folder d; write d/b 2"), "d/ d/a=1 d/b=2");
-  EXPECT_EQ(after_both("link l f", "remove l", "write g 2"), "g=2");
-  EXPECT_EQ(after_both("folder d", "remove d", "write g 2"), "g=2");
-}
-
-TEST(TwoRuns, OfOnePathTheLaterIsTaken) {
-  EXPECT_EQ(after_both("write f 0", "write f 1", "write f 2"), "f=2");
-  EXPECT_EQ(after_both("write f 0", "write f 1", "remove f"), "");
-  EXPECT_EQ(after_both("write f 0", "remove f", "write f 2"), "f=2");
-  EXPECT_EQ(after_both("write f 0", "remove f", "remove f"), "");
-  EXPECT_EQ(after_both("", "link l a", "link l b"), "l->b");
-  EXPECT_EQ(after_both("link l a", "remove l; link l b", "remove l"), "");
-  EXPECT_EQ(after_both("link l a", "remove l", "remove l; link l c"), "l->c");
-}
-
-TEST(TwoRuns, AFileAndAFolderOfOneNameAreTheLaterOne) {
-  EXPECT_EQ(after_both("", "write x 1", "folder x; write x/y 2"), "x/ x/y=2");
-  EXPECT_EQ(after_both("", "folder x; write x/y 1", "write x 2"), "x=2");
-  EXPECT_EQ(after_both("write x 0", "write x 1", "remove x; folder x; write x/y 2"), "x/ x/y=2");
-  EXPECT_EQ(after_both("folder x; write x/y 0", "write x/z 1", "remove x; write x 2"), "x=2");
-  EXPECT_EQ(after_both("folder x", "remove x; write x 1", "write x/y 2"), "x/ x/y=2");
-}
-
-TEST(TwoRuns, ALinkAndAnythingElseOfOneNameAreTheLaterOne) {
-  EXPECT_EQ(after_both("", "write x 1", "link x a"), "x->a");
-  EXPECT_EQ(after_both("", "link x a", "write x 2"), "x=2");
-  EXPECT_EQ(after_both("", "folder x; write x/y 1", "link x a"), "x->a");
-  EXPECT_EQ(after_both("", "link x a", "folder x; write x/y 2"), "x/ x/y=2");
-  EXPECT_EQ(after_both("link x a", "remove x; write x 1", "remove x"), "");
-}
-
-TEST(TwoRuns, NothingIsWrittenThroughALinkThatTheOtherMade) {
-  EXPECT_EQ(after_both("folder a; folder d", "remove d; link d a", "write d/f 2"), "a/ d/ d/f=2");
-  EXPECT_EQ(after_both("write a 0; write f 0", "remove f; link f a", "write f 2"), "a=0 f=2");
-  EXPECT_EQ(after_both("folder a; write a/f 0; folder d; write d/f 0", "remove d; link d a",
-                       "remove d/f"),
-            "a/ a/f=0 d->a");
-}
-
-TEST(TwoRuns, AFolderThatOneRemovedStaysWithWhatTheOtherPutIntoIt) {
-  EXPECT_EQ(after_both("folder d; write d/f 0", "write d/g 1", "remove d"), "d/ d/g=1");
-  EXPECT_EQ(after_both("folder d; write d/f 0", "remove d", "write d/g 2"), "d/ d/g=2");
-  EXPECT_EQ(after_both("folder d/e; write d/e/f 0", "write d/g 1", "remove d"), "d/ d/g=1");
-  EXPECT_EQ(after_both("write x 0", "remove x; folder x; write x/y 1", "remove x"), "x/ x/y=1");
-  EXPECT_EQ(after_both("write x 0", "remove x; folder x", "remove x"), "");
 }
 
 TEST(Diff, FoldersInAnyOrderAreThere) {
