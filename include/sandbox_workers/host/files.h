@@ -23,8 +23,8 @@ class Core;
 class Sandbox;
 
 /// Paths are absolute, or relative to /workspace; ".." may not lead out of it. What was written is
-/// stored when the call returns. None of them waits for a run: one that is in progress sees the files
-/// as they were when it began.
+/// stored when the call returns. No call waits for a run: a run in progress sees the files as they
+/// were when it began.
 /// Errors: Workspace's of the same name, with `path` and `operation` in their context; those of a
 /// sandbox. Threads: any.
 class Files {

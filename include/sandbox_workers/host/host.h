@@ -41,9 +41,9 @@ struct SandboxSettings {
   wasi::TreeLimits files = {};
   /// Contexts of one sandbox, over all languages.
   std::size_t contexts_max = 100;
-  /// How many runs of a context can be undone. Each that is kept costs what it changed.
+  /// How many runs of a context can be undone. Each of them costs the storage of what it changed.
   std::uint32_t undo_max = 20;
-  /// A sandbox that is not used for so long is destroyed. Zero: never.
+  /// A sandbox that is not used for this long is destroyed. Zero: never.
   std::chrono::milliseconds idle_ttl{0};
   /// The rules of runs: kStandardProfile, or kCompatProfile (docs/differences.md).
   protocol::Profile profile = protocol::kStandardProfile;
@@ -53,11 +53,11 @@ struct HostOptions {
   /// Where sandboxes are kept (docs/data-folder.md); one process at a time. Empty: in memory, and
   /// they end with the host.
   std::filesystem::path data_folder = {};
-  /// A data folder that is not there yet is an Error, kNotFound, instead of being made.
+  /// If the data folder does not exist: the Error kNotFound instead of making it.
   bool must_exist = false;
   SandboxSettings sandboxes = {};
 
-  /// Guests that compute at once; more take turns, each sandbox in its turn. 0: as many as there are
+  /// Guests that compute at once; more wait, and sandboxes take turns. 0: as many as there are
   /// processors.
   std::size_t runs_at_once = 0;
   /// Guests in progress, those that sleep or wait for input included: each has a thread.
@@ -73,12 +73,13 @@ struct HostOptions {
   std::filesystem::path cache_folder = {};
   /// How runs are ended at their limits: MachineOptions::stop_means.
   wasm::StopMeans stop_means = wasm::StopMeans::kFault;
-  /// Languages of the caller's own. One with the name of a built-in one takes its place.
+  /// Your own languages. One with the name of a built-in language replaces it. A language without
+  /// sessions works in Host::run only.
   std::vector<std::shared_ptr<engine::Engine>> engines = {};
-  /// Told how the preparation of a language goes, which can take minutes, once per machine; an empty
-  /// step says that it is over. On the thread that needs the language.
+  /// Called with the progress of preparing a language, which can take minutes, once per machine; an
+  /// empty step means that it is done. On the thread that needs the language.
   bake::Progress on_progress = bake::no_progress;
-  /// Told what an operator should know. From any thread.
+  /// Called with messages for the operator. From any thread.
   std::function<void(std::string_view)> on_notice = {};
 };
 
@@ -87,10 +88,10 @@ struct LanguageInfo {
   std::string id;                      ///< "python"
   std::vector<std::string> aliases;    ///< its other names, in lower case: "py", "python3"
   std::string engine;                  ///< for people
-  std::uint64_t memory_bytes_max = 0;  ///< what its guests may have at most
+  std::uint64_t memory_bytes_max = 0;  ///< the most that its guests may use
 };
 
-/// How far a built-in language is prepared. Sizes are zero for what is not there yet.
+/// How far a built-in language is prepared. Sizes are zero for what does not exist yet.
 struct PreparedLanguage {
   std::string id;
   std::string name;  ///< for people: "Python"
@@ -125,10 +126,10 @@ class Host {
 
   // --- sandboxes
 
-  /// The sandbox of that name, whether it exists or not: its first use makes it. An id that cannot be
-  /// is the Error of its first use (`check_sandbox_id`).
+  /// The sandbox of that name, whether it exists or not: its first use makes it. An invalid id is
+  /// an Error at the first use (`check_sandbox_id`).
   Sandbox sandbox(std::string id) const;
-  /// Whether it exists.
+  /// Whether it exists. Does not make it.
   Result<bool> has_sandbox(const std::string& id) const;
   /// Up to `count_max` ids of sandboxes, in order, beginning after `after`.
   Result<std::vector<std::string>> sandboxes(const std::string& after = {},
@@ -142,9 +143,10 @@ class Host {
   Result<LanguageInfo> language(std::string_view name) const;
   /// Makes a language ready now instead of at its first run: an engine that has all it needs.
   Result<std::shared_ptr<engine::Engine>> load(std::string_view language) const;
-  /// The built-in languages, and what is there of them.
+  /// The built-in languages, and how far each is prepared.
   Result<std::vector<PreparedLanguage>> prepared() const;
-  /// Is this a whole cell, or would more lines make sense? True for languages that cannot tell.
+  /// Whether this is a complete cell, or more lines should follow. True for languages that cannot
+  /// tell.
   bool is_complete(std::string_view language, std::string_view code) const;
 
  private:
@@ -159,8 +161,9 @@ Result<LanguageInfo> find_language(std::string_view name);
 /// kInvalidArgument saying how to name it.
 Result<LanguageInfo> guess_language(std::string_view file_name, std::string_view code);
 
-/// A run and its outcome as one line of JSON: the wire protocol's ExecutionResult (docs/protocol.md).
-/// `files` tells what became of those in a WorkspaceFolder.
+/// A run and its outcome as one line of JSON: the wire protocol's ExecutionResult
+/// (docs/protocol.md).
+/// `files` says what was written back to a WorkspaceFolder.
 std::string outcome_json(const LanguageInfo& language, const Run& run, const Outcome& outcome,
                          const std::optional<WriteBackReport>& files = {});
 

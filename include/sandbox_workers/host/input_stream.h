@@ -13,12 +13,12 @@
 
 namespace sw {
 
-/// An input that is written while the run goes on (Run::input): a program that reads more than there
-/// is waits.
+/// An input that is written during the run (Run::input): a program that reads more than has been
+/// written waits.
 /// Threads: `write` and `close` from any; the rest is the run's.
 class InputStream final : public wasi::InputSource {
  public:
-  /// At most this much waits for its reader.
+  /// The most that may be written and not yet read.
   static constexpr std::size_t kBytesMax = std::size_t{64} << 20;
 
   /// Errors: kUnavailable when the system has no descriptor left.
@@ -27,7 +27,7 @@ class InputStream final : public wasi::InputSource {
 
   /// Errors: kLimitExceeded when the program leaves too much unread; kInvalidArgument once closed.
   Result<void> write(std::string_view text);
-  /// The program reads to the end of what was written.
+  /// The program sees the end of its input after what was written.
   void close();
 
   wasi::ErrnoOr<std::size_t> read(std::span<std::byte> to) override;

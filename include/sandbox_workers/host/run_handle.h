@@ -16,16 +16,17 @@ namespace host {
 class Core;
 }
 
-/// Called with what came of a run. It must not wait for another run.
+/// Called with the result of a run, before RunHandle::wait returns. It must not wait for another
+/// run.
 using RunDone = std::function<void(const Result<Outcome>&)>;
 
-/// A run that was started. Letting go of it changes nothing.
+/// A run that was started. Destroying the handle does not affect the run.
 /// Threads: any.
 class RunHandle {
  public:
   /// Ends the run, as Run::cancel does: politely first, which keeps a context's state.
   void interrupt() { stop_.request_stop(); }
-  /// Waits for the end of the run. Not from the thread of a run.
+  /// Waits until the run has ended and `done` has returned. Not from the thread of a run.
   Result<Outcome> wait() const { return outcome_.get(); }
 
  private:

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sandbox of a Host: files, environment, and contexts whose variables, functions, imports and open
-// files live on from run to run.
+// A sandbox of a Host: files, environment, and contexts whose variables, functions, imports and
+// open files persist from run to run.
 
 #include <chrono>
 #include <cstddef>
@@ -43,6 +43,7 @@ struct ContextInfo {
   std::string language;
   std::string cwd;
   Env env;
+  /// Runs so far. A fork inherits the number that was saved, and undo does not lower it.
   std::uint64_t executions = 0;
   TimePoint created_at;
   TimePoint last_used_at;
@@ -76,7 +77,9 @@ class Host;
 class Context;
 
 /// A handle: cheap to copy. It keeps the host open.
-/// Errors of all: an id that cannot be (kInvalidArgument), and those of the storage (kUnavailable,
+/// Everything that is asked of a sandbox makes it if it does not exist, except `interrupt` and
+/// `destroy`.
+/// Errors of all: kInvalidArgument for an invalid id, and those of the storage (kUnavailable,
 /// kCorrupt).
 /// Threads: any; what waits for a run, not from the thread of a run.
 class Sandbox {
@@ -85,15 +88,16 @@ class Sandbox {
 
   /// Runs in the context `run.context`, or else in the one that is named after the language; it is
   /// made if it is not there. What it printed is in the outcome.
-  /// Errors: kInvalidArgument for a run that cannot be, and a context in another language;
-  /// kLimitExceeded when too many runs wait; kUnavailable when it is cancelled before it began.
+  /// Errors: kInvalidArgument for an invalid run, a context in another language, and a language
+  /// without sessions;
+  /// kLimitExceeded when too many runs wait; kUnavailable if it was cancelled before it began.
   Result<Outcome> run(Run run) const;
   /// What it prints goes to `events` as it is printed.
   Result<Outcome> run(Run run, RunEvents& events) const;
   /// Begins it. `events` outlives it; `done` is called once, on the run's thread, or within `start`
   /// for a run that is refused.
   RunHandle start(Run run, RunEvents& events, RunDone done = {}) const;
-  /// Ends all runs, those that wait for their turn too.
+  /// Ends all runs, including those that wait for their turn.
   Result<void> interrupt() const;
 
   /// The context of that name, whether it exists or not: its first run makes it.
@@ -104,11 +108,11 @@ class Sandbox {
   Result<std::vector<ContextInfo>> contexts() const;
 
   Files files() const;
-  /// Of all runs from now on.
+  /// For all runs from now on.
   Result<void> set_env(const EnvChanges& changes) const;
   Result<SandboxInfo> info() const;
-  /// Stops its runs, ends its contexts as Context::remove does, and deletes all of it. Its next use
-  /// starts afresh.
+  /// Stops its runs, ends its contexts as Context::remove does, and deletes everything in it. The
+  /// next use makes a new, empty sandbox.
   Result<void> destroy() const;
   Result<void> destroy(RunEvents& events) const;
 
@@ -137,18 +141,19 @@ class Context {
   Result<void> interrupt() const;
 
   Result<ContextInfo> info() const;
-  /// A second context that goes on from where this one is. Files are shared.
+  /// A second context that starts from the saved memory of this one, and inherits its environment
+  /// and `executions`. Files are shared.
   Result<Context> fork(std::string new_id) const;
-  /// Takes back what the last runs did to memory. Files stay as they are.
+  /// Undoes what the last runs did to memory. Files and `executions` stay as they are.
   Result<void> undo(std::uint32_t runs = 1) const;
-  /// Keeps the memory as it is now under a name.
+  /// Saves the memory as it is now under a name.
   Result<void> checkpoint(std::string_view name) const;
-  /// Goes back to a checkpoint, which can be undone.
+  /// Returns to a checkpoint. This can be undone.
   Result<void> restore(std::string_view checkpoint) const;
   Result<std::vector<Checkpoint>> checkpoints() const;
   Result<void> remove_checkpoint(std::string_view name) const;
-  /// Stops its runs and deletes it. Its exit handlers run first, at most 5 seconds, and open files are
-  /// flushed; what that prints goes to `events`. Files stay.
+  /// Stops its runs and deletes it. Its exit handlers run first, for at most 5 seconds, and open
+  /// files are flushed; what that prints goes to `events`. Files stay.
   Result<void> remove() const;
   Result<void> remove(RunEvents& events) const;
 

@@ -28,8 +28,8 @@ class WorkspaceFolder {
   /// Errors: kLimitExceeded past `limits`; those of reading the folder.
   static Result<WorkspaceFolder> load(const std::filesystem::path& folder,
                                       const wasi::TreeLimits& limits = {});
-  /// A text file of a folder that is not loaded: also through links that stay in the folder.
-  /// Errors: kInvalidArgument for what is no file, or too large.
+  /// Reads a text file of a folder that is not loaded. Follows links that stay in the folder.
+  /// Errors: kInvalidArgument for what is not a file, or too large.
   static Result<std::string> read_text(const std::filesystem::path& folder, const std::string& name,
                                        std::size_t bytes_max);
   ~WorkspaceFolder();
@@ -40,9 +40,9 @@ class WorkspaceFolder {
   std::shared_ptr<const RunFiles> files() const;
   /// What could not be loaded, with the reason; `write_back` leaves it alone.
   const std::vector<std::string>& left_out() const;
-  /// Makes the folder look as the run left the files. Each file is replaced whole: a reader sees the
-  /// old content or the new. After an error, which the report tells, the folder is as it was: when it
-  /// has changed meanwhile where something is to be written, for one.
+  /// Makes the folder look as the run left the files. Each file is replaced as a whole: a reader
+  /// sees the old content or the new. If WriteBackReport::error is set, the folder is as it was: as
+  /// when somebody changed a file during the run that the run changed too.
   WriteBackReport write_back(const Outcome& outcome);
 
  private:

@@ -12,8 +12,8 @@
 //   }
 //
 // The engine is run alone and, if it has sessions, behind a runtime Worker as a Sandbox would use
-// it. The programs are in the engine's own language; those that are optional are for checks that
-// not every language has the means for.
+// it. The programs are in the engine's own language; optional ones are for checks that not every
+// language can support.
 
 #include <chrono>
 #include <functional>
@@ -69,7 +69,7 @@ struct FilesProgram {
 /// The programs an engine is checked with.
 struct ConformancePrograms {
   ProgramAndValue simple;
-  std::string error;  ///< raises what it does not catch, or is no program at all
+  std::string error;  ///< raises an error that it does not catch, or is not a valid program
   /// Required if the engine has sessions.
   std::optional<DefineAndUse> stateful = {};
 
@@ -80,9 +80,9 @@ struct ConformancePrograms {
   std::optional<EnvProgram> env = {};
   std::optional<CwdProgram> cwd = {};
   std::optional<FilesProgram> files = {};
-  /// The first cell leaves a file open, the second goes on with it.
+  /// The first cell leaves a file open, the second continues to use it.
   std::optional<DefineAndUse> open_file = {};
-  /// Its value is a random number, other each time.
+  /// Its value is a random number, different each time.
   std::optional<std::string> random = {};
 };
 
@@ -98,7 +98,7 @@ Result<ConformancePrograms> parse_programs(std::string_view json);
 /// The programs that a built-in language is checked with. Errors: kNotFound.
 Result<ConformancePrograms> built_in_programs(std::string_view language);
 
-/// What came of one check.
+/// The result of one check.
 struct CheckReport {
   std::string_view name;  ///< "an error in the code is part of the outcome"
   bool skipped = false;   ///< the engine has no sessions, or the program was not given
@@ -110,7 +110,7 @@ struct ConformanceOptions {
   /// Where contexts are stored; null: a new state.
   std::shared_ptr<TestState> state = nullptr;
   std::string key = "conformance";
-  /// How much longer than its limit a run may take, on a machine that has much else to do. A run
+  /// How much longer than its limit a run may take, on a busy machine. A run
   /// that takes longer is a violation; its thread is left behind, with the engine.
   std::chrono::nanoseconds patience = std::chrono::seconds(30);
   /// Called after each check, on the calling thread. After a violation no check follows.

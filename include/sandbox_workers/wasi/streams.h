@@ -18,11 +18,12 @@ namespace sw::wasi {
 
 enum class Stream : std::uint8_t { kStdout = 1, kStderr = 2 };
 
-/// Called as the guest prints, on the guest's thread. The bytes last for the call.
+/// Called as the guest prints, on the guest's thread. The bytes are valid during the call.
 class OutputSink {
  public:
   virtual ~OutputSink() = default;
-  /// What the guest's write answers; kSuccess means all of it was taken.
+  /// `bytes` is a piece of the output of any size: not a line, and perhaps not whole characters.
+  /// Returns what the guest's write returns; kSuccess means that all of it was taken.
   virtual Errno write(Stream stream, BytesView bytes) = 0;
   /// A host descriptor that can be written when `write` would not block; -1 when it never blocks.
   virtual int poll_fd(Stream) const { return -1; }
@@ -39,7 +40,7 @@ class InputSource {
   virtual std::uint64_t ready_bytes() const { return 1; }
 };
 
-/// All of the input, known beforehand.
+/// Input that is known beforehand.
 class BytesInput final : public InputSource {
  public:
   BytesInput() = default;
@@ -60,7 +61,7 @@ class BytesInput final : public InputSource {
   std::size_t position_ = 0;
 };
 
-/// Keeps what is printed. For tests and small outputs.
+/// Collects what is printed. For tests and small outputs.
 class BufferSink final : public OutputSink {
  public:
   Errno write(Stream stream, BytesView bytes) override;

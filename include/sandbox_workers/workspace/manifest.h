@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What two copies of a sandbox's files say to each other: manifests, contents and differences. Who
-// runs code gets a manifest, asks for the contents it lacks, and answers with what the run changed.
+// How two copies of a sandbox's files are kept equal: by manifests, contents and differences.
+// Whoever runs code gets a manifest, asks for the contents it lacks, and answers with what the run
+// changed.
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +21,7 @@
 
 namespace sw {
 
-/// What a Sandbox's workspace may hold, unless it is told otherwise.
+/// What the workspace of a server's sandbox may hold, by default.
 inline constexpr wasi::TreeLimits kWorkspaceLimits{.file_bytes_max = std::uint64_t{1} << 20,
                                                    .tree_bytes_max = std::uint64_t{16} << 20,
                                                    .entries_max = 4096};
@@ -41,7 +42,7 @@ struct WorkspaceManifest {
   std::map<std::string, std::string> links = {};  ///< symbolic links: path to target
   /// The sandbox has no files: all access to /workspace is EACCES
   bool disabled = false;
-  /// What guests may add up to; absent: what the mirror was made with.
+  /// The limits for guests; absent: those that the mirror was made with.
   std::optional<wasi::TreeLimits> limits = {};
 };
 
@@ -54,8 +55,8 @@ struct WorkspaceDiff {
   std::map<std::string, std::string> links = {};  ///< all of them after the run
 };
 
-/// 16 lower-case hexadecimal digits. It tells versions of a file apart; it is no protection against
-/// people who want two files with one hash.
+/// 16 lower-case hexadecimal digits. It tells versions of a file apart; it does not protect
+/// against people who construct two files with one hash.
 std::string content_hash(BytesView bytes);
 
 /// Gives the contents of files that a copy lacks. What is unknown is left out.

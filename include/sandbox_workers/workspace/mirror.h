@@ -20,8 +20,8 @@ class Mirror {
   explicit Mirror(std::uint64_t now_ns);
 
   /// Before a run: makes the copy what `manifest` says.
-  /// Errors: kInvalidArgument naming a path that cannot be; kBadReply when `get_files` does not give
-  /// what it is asked for; else its own.
+  /// Errors: kInvalidArgument naming an invalid path; kBadReply when `get_files` does not give what
+  /// it is asked for; those of `get_files`.
   Result<void> follow(const WorkspaceManifest& manifest, const GetFiles& get_files,
                       std::uint64_t now_ns);
   /// After it: what has changed since.

@@ -55,7 +55,7 @@ struct WorkspaceEntry {
 };
 
 /// Whether a manifest has the contents' hashes. Computing them reads every content once; without
-/// them, a copy fetches each content anew.
+/// them, a copy fetches every content again.
 enum class Hashes : std::uint8_t { kWith, kWithout };
 /// What to do below the last name of a path.
 enum class Depth : std::uint8_t { kOne, kAll };
@@ -65,8 +65,8 @@ enum class IfMissing : std::uint8_t { kFail, kSucceed };
 /// The Error for an operation on a file: its code is the errno's, its context has the errno's name.
 Error file_error(wasi::Errno error, std::string message);
 
-/// Operations of hosts take absolute paths and such as are relative to /workspace. ".." may not
-/// lead out of it. Links are followed, within /workspace, except where the name itself is meant
+/// Operations of hosts take absolute paths and those relative to /workspace. ".." may not lead out
+/// of it. Links are followed, within /workspace, except where the name itself is meant
 /// (remove, rename, the last name of make_directory).
 /// Threads: one at a time.
 class Workspace {
@@ -123,7 +123,7 @@ class Workspace {
   /// the target is not empty (ENOTEMPTY) and for a folder into itself (EINVAL).
   Result<void> rename(std::string_view from, std::string_view to, std::uint64_t now_ns);
 
-  /// False for paths that cannot be, too.
+  /// Also false for invalid paths.
   bool exists(std::string_view path) const;
   Result<WorkspaceEntry> stat(std::string_view path) const;
 
@@ -132,23 +132,23 @@ class Workspace {
   /// All of it as it is now, for a run elsewhere. `apply_diff` takes over what that did.
   std::shared_ptr<const RunFiles> for_run(Hashes hashes = Hashes::kWith);
 
-  /// Everything as it is now, sharing the contents: to put it back (TreeState::restore, for which
+  /// Everything as it is now, sharing the contents: to restore it (TreeState::restore, for which
   /// the tree must not be disabled), or to learn later what a run did.
   wasi::TreeState remember() const;
   WorkspaceDiff changes_since(const wasi::TreeState& before) const;
 
   /// Makes this a mirror of `manifest`, its flag and limits included, with the contents in `files`;
-  /// returns the files whose content is another, or not there: get them and call again. What stays
+  /// returns the files whose content differs or is missing: get them and call again. What stays
   /// keeps its identity, so that it stays open in guests. Neither limits nor the flag hold it up.
-  /// Errors: kInvalidArgument naming a path that cannot be.
+  /// Errors: kInvalidArgument naming an invalid path.
   Result<std::vector<std::string>> apply_sync(const WorkspaceManifest& manifest,
                                               std::span<const WorkspaceFile> files,
                                               std::uint64_t now_ns);
 
-  /// Takes over what a run did elsewhere, path by path: what the run left alone stays as it is, even
-  /// if others changed it meanwhile, and of what both changed the run's is taken. `before` is what
-  /// the run began with. What the run removed stays if it is a folder by now with something else in
-  /// it. The same promises and errors.
+  /// Takes over what a run did elsewhere, path by path: what the run left alone stays as it is,
+  /// even if others changed it during the run; where both changed it, the run's version wins.
+  /// `before` is what the run began with. A folder that the run removed stays if it now holds
+  /// something else. The same promises and errors.
   Result<void> apply_diff(const WorkspaceDiff& diff, const wasi::TreeState& before,
                           std::uint64_t now_ns);
 

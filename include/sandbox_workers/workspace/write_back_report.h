@@ -8,7 +8,7 @@
 
 namespace sw {
 
-/// What became of the files that runs left in a workspace that was loaded from a folder.
+/// What was written back to the folder that a workspace was loaded from.
 struct WriteBackReport {
   std::size_t written = 0;  ///< files, folders and links that were made, changed or removed
   std::vector<std::string> refused = {};  ///< what was left as it was, with the reason
