@@ -60,11 +60,11 @@ struct HostOptions {
   /// Guests that compute at once; more wait, and sandboxes take turns. 0: as many as there are
   /// processors.
   std::size_t runs_at_once = 0;
-  /// Guests in progress, those that sleep or wait for input included: each has a thread.
+  /// Guests in progress, including those that sleep or wait for input: each has a thread.
   std::size_t guests_max = 256;
-  /// What guests in progress may use together, by their memory limits. 0: no limit.
+  /// The sum of the memory limits of guests in progress. 0: no limit.
   std::uint64_t guest_memory_bytes_max = 0;
-  /// Runs that wait for their turn; more are refused, kLimitExceeded.
+  /// Runs that wait for their turn; more are refused with kLimitExceeded.
   std::size_t queue_max = 10'000;
   /// Interpreters that stay in memory between the runs of their contexts.
   interpreter::ResidencyLimits residency = {};
@@ -105,16 +105,17 @@ struct PreparedLanguage {
   std::uint64_t image_bytes = 0;
 };
 
-/// A handle: cheap to copy. The last one of it and of its sandboxes, contexts and files closes the
-/// host: runs in progress are stopped and waited for, and those in the queue are refused.
-/// Threads: any; from the thread of a run only `start`, and it must not let go of the last handle.
+/// A handle: cheap to copy. When the last handle of it and of its sandboxes, contexts and files is
+/// destroyed, the host closes: it stops runs in progress, waits for them, and refuses those in the
+/// queue.
+/// Threads: any; from the thread of a run only `start`, and it must not destroy the last handle.
 class Host {
  public:
   /// Errors: kUnavailable while another process uses the data folder, or for a cache folder that
   /// cannot be used.
   static Result<Host> open(HostOptions options = {});
 
-  // --- runs outside of sandboxes: a fresh interpreter each, of which nothing remains
+  // --- runs outside of sandboxes: each in a fresh interpreter, of which nothing remains
 
   /// What it printed is in the outcome.
   Result<Outcome> run(Run run) const;
@@ -141,7 +142,7 @@ class Host {
   /// By its identifier or another name; case does not matter. Errors: kInvalidArgument naming those
   /// there are.
   Result<LanguageInfo> language(std::string_view name) const;
-  /// Makes a language ready now instead of at its first run: an engine that has all it needs.
+  /// Prepares a language now instead of at its first run, and returns its engine.
   Result<std::shared_ptr<engine::Engine>> load(std::string_view language) const;
   /// The built-in languages, and how far each is prepared.
   Result<std::vector<PreparedLanguage>> prepared() const;

@@ -37,7 +37,7 @@ struct WorkspaceFile {
 /// What a workspace holds, without any contents.
 struct WorkspaceManifest {
   std::vector<std::string> dirs = {};  ///< all but /workspace itself, sorted
-  /// Path to content_hash; to an empty text if the content is to be fetched in any case.
+  /// Path to content_hash; to an empty text to have the content fetched in any case.
   std::map<std::string, std::string> files = {};
   std::map<std::string, std::string> links = {};  ///< symbolic links: path to target
   /// The sandbox has no files: all access to /workspace is EACCES
@@ -70,7 +70,7 @@ struct RunFiles {
   GetFiles get_files;
 };
 
-/// The difference that a run made which changed nothing.
+/// The difference of a run that changed nothing.
 WorkspaceDiff no_difference(const WorkspaceManifest& manifest);
 
 /// Whether `path` is a folder once `after` is applied: absolute, without ".." in it. Links are

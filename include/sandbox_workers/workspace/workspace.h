@@ -57,9 +57,9 @@ struct WorkspaceEntry {
 /// Whether a manifest has the contents' hashes. Computing them reads every content once; without
 /// them, a copy fetches every content again.
 enum class Hashes : std::uint8_t { kWith, kWithout };
-/// What to do below the last name of a path.
+/// Whether to include what is below the last name of a path.
 enum class Depth : std::uint8_t { kOne, kAll };
-/// Whether something has to be there.
+/// Whether something must exist.
 enum class IfMissing : std::uint8_t { kFail, kSucceed };
 
 /// The Error for an operation on a file: its code is the errno's, its context has the errno's name.
@@ -100,16 +100,16 @@ class Workspace {
                      std::uint64_t now_ns);
   Result<void> write_bytes(std::string_view path, Bytes bytes, std::uint64_t now_ns);
 
-  /// kAll: the missing parents too, and what is a folder already is fine; if it fails, some may
-  /// have been made.
+  /// kAll: makes missing parents too, and succeeds if the folder exists; if it fails, some parents
+  /// may have been made.
   /// Errors: kFileExists, kFileNotFound, kNotDirectory, kNoSpace.
   Result<void> make_directory(std::string_view path, Depth depth, std::uint64_t now_ns);
 
-  /// A symbolic link, in the place of another one if there is one.
+  /// Makes a symbolic link, or replaces one.
   /// Errors: kFileExists for anything else there; kFileNotFound, kNotDirectory, kNoSpace.
   Result<void> make_link(std::string_view path, std::string_view target, std::uint64_t now_ns);
 
-  /// What is in a folder, in the order of its making; kAll: what is in a folder follows it.
+  /// The entries of a folder, in the order they were made; kAll: those of a folder follow it.
   /// Errors: kFileNotFound, kNotDirectory.
   Result<std::vector<WorkspaceEntry>> list(std::string_view path, Depth depth) const;
 
@@ -148,7 +148,7 @@ class Workspace {
   /// Takes over what a run did elsewhere, path by path: what the run left alone stays as it is,
   /// even if others changed it during the run; where both changed it, the run's version wins.
   /// `before` is what the run began with. A folder that the run removed stays if it now holds
-  /// something else. The same promises and errors.
+  /// something else. Open files and errors: as for apply_sync.
   Result<void> apply_diff(const WorkspaceDiff& diff, const wasi::TreeState& before,
                           std::uint64_t now_ns);
 
