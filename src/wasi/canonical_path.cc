@@ -32,7 +32,7 @@ ErrnoOr<std::string> FileSystem::path_of_directory(Place place) {
   std::string path;
   while (place.node != root().node) {
     if (place.mount >= 0 && place.node == &tree_of(place.mount)->root()) {
-      place = {-1, layout_->mount_point(static_cast<std::size_t>(place.mount))};
+      place = {-1, layout_->mount_point(place.mount)};
     }
     const Node* const parent = place.node->parent;
     if (!parent) return Errno::kNoent;

@@ -56,7 +56,7 @@ void Writer::find_paths(const std::vector<const OpenFile*>& open) {
   std::set<std::int32_t> mounts;
   for (const OpenFile* file : open) {
     if (file->stale || file->is_stream() || file->at.mount < 0) continue;
-    mounts.insert(file->at.mount);
+    mounts.insert(files_.layout().tree_number(file->at.mount));
     paths_.try_emplace(file->at.node.get());
   }
   for (const std::int32_t mount : mounts) {
@@ -114,7 +114,7 @@ Result<void> Writer::put_unnamed(const OpenFile& file) {
   if (!is_new) return {};
   const auto content = node.content.view();
   if (!content.ok()) return Error{ErrorCode::kInternal, "an open file cannot be read", 0};
-  unnamed_.put(file.at.mount);
+  unnamed_.put(files_.layout().tree_number(file.at.mount));
   unnamed_.put(node.times.accessed);
   unnamed_.put(node.times.modified);
   unnamed_.put(node.times.changed);

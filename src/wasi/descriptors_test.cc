@@ -23,8 +23,11 @@ class DescriptorTest : public FileSystemTest {
   DescriptorTest() { EXPECT_EQ(table_.open_standard(files(), {{"/", "/"}}), Errno::kSuccess); }
 
   std::uint32_t open(std::string_view path, const OpenFlags& flags = {}) {
+    return open_at(workspace(), path, flags);
+  }
+  std::uint32_t open_at(const Place& at, std::string_view path, const OpenFlags& flags = {}) {
     auto file = std::make_shared<OpenFile>();
-    file->at = files().open_at(workspace(), path, flags).value();
+    file->at = files().open_at(at, path, flags).value();
     file->base = rights::kFile;
     return table_.insert(std::move(file)).value();
   }
@@ -188,6 +191,21 @@ TEST_F(DescriptorTest, AnUnlinkedFileMustStillFit) {
   EXPECT_EQ(other.deserialize(blob, files()).error().code, ErrorCode::kLimitExceeded);
   EXPECT_EQ(other.open_count(), 0U);
   EXPECT_EQ(workspace_->usage().bytes, 0U);
+}
+
+TEST_F(DescriptorTest, FilesOpenedThroughAnAliasAreThereAgain) {
+  ASSERT_EQ(write("/workspace/f", "abc"), Errno::kSuccess);
+  ASSERT_EQ(write("/workspace/gone", "unnamed"), Errno::kSuccess);
+  const std::uint32_t f = open_at(root(), "home/user/f");
+  const std::uint32_t same = open("f");
+  const std::uint32_t gone = open_at(root(), "home/user/gone");
+  const std::uint32_t folder = open_at(root(), "home/user");
+  ASSERT_EQ(files().remove("/home/user/gone"), Errno::kSuccess);
+  const auto restored = restore(table_.serialize(files()).value());
+  EXPECT_EQ(content(*restored->table.find(f)), "abc");
+  EXPECT_EQ(restored->table.find(f)->at.node, restored->table.find(same)->at.node);
+  EXPECT_EQ(content(*restored->table.find(gone)), "unnamed");
+  EXPECT_EQ(restored->table.find(folder)->at.node.get(), &workspace_->root());
 }
 
 TEST_F(DescriptorTest, AListingInProgressGoesOnInARebuiltDirectory) {

@@ -32,7 +32,8 @@ const std::shared_ptr<Tree>& FileSystem::mounted(std::size_t number) {
 }
 
 const std::shared_ptr<Tree>& FileSystem::tree_of(std::int32_t mount) {
-  return mount < 0 ? layout_->shared_tree() : mounted(static_cast<std::size_t>(mount));
+  if (mount < 0) return layout_->shared_tree();
+  return mounted(static_cast<std::size_t>(layout_->tree_number(mount)));
 }
 
 Place FileSystem::root() {
@@ -49,7 +50,7 @@ Place FileSystem::parent_of(const Place& place) {
   const Node* node = place.node;
   std::int32_t mount = place.mount;
   if (node == &tree_of(mount)->root()) {
-    node = mount < 0 ? nullptr : layout_->mount_point(static_cast<std::size_t>(mount));
+    node = mount < 0 ? nullptr : layout_->mount_point(mount);
     if (!node) return place;  // the root of all
     mount = -1;
   }
@@ -175,7 +176,7 @@ Errno FileSystem::rename_at(const Place& from_at, std::string_view from, const P
   if (!source.node) return Errno::kNoent;
   if (!is_directory(source.node) && (source.trailing_slash || target.trailing_slash))
     return Errno::kNotdir;
-  if (source.parent.mount != target.parent.mount) return Errno::kXdev;
+  if (!is_same_tree(source.parent, target.parent)) return Errno::kXdev;
   return tree_of(source.parent.mount)
       ->rename(*source.parent.node, source.name, *target.parent.node, target.name, now_ns());
 }
@@ -186,7 +187,7 @@ Errno FileSystem::link_at(const Place& from_at, std::string_view from, Follow fo
   SW_WASI_TRY(const Found target, resolve(to_at, to, Final::kName));
   if (target.node) return Errno::kExist;
   if (target.trailing_slash) return Errno::kNoent;
-  if (source.mount != target.parent.mount) return Errno::kXdev;
+  if (!is_same_tree(source, target.parent)) return Errno::kXdev;
   return tree_of(source.mount)
       ->link(*target.parent.node, target.name, source.node->shared_from_this(), now_ns());
 }

@@ -187,7 +187,53 @@ TEST_F(FileSystemTest, MountsCanNeitherBeLeftNorMovedNorRemoved) {
   EXPECT_EQ(files().symlink("x", "/dev/new"), Errno::kRofs);
   EXPECT_EQ(files().remove("/dev/null"), Errno::kRofs);
   EXPECT_EQ(files().set_file_times("/dev", {.accessed = 1, .modified = 1}), Errno::kRofs);
-  EXPECT_THAT(names("/"), ElementsAre("workspace", "tmp", "dev"));
+  EXPECT_THAT(names("/"), ElementsAre("workspace", "tmp", "dev", "home"));
+}
+
+TEST_F(FileSystemTest, AnAliasIsAnotherPathOfTheSameFiles) {
+  ASSERT_EQ(files().make_directory("/workspace/d"), Errno::kSuccess);
+  ASSERT_EQ(write("/home/user/d/f", "x"), Errno::kSuccess);
+  EXPECT_EQ(read("/workspace/d/f"), "x");
+  EXPECT_THAT(names("/home"), ElementsAre("user"));
+  EXPECT_THAT(names("/home/user"), ElementsAre("d"));
+  for (const std::string path : {"", "/d", "/d/f"}) {
+    const Stat here = *files().stat("/workspace" + path);
+    const Stat there = *files().stat("/home/user" + path);
+    EXPECT_EQ(here.device, there.device);
+    EXPECT_EQ(here.inode, there.inode);
+  }
+  EXPECT_EQ(files().rename("/home/user/d/f", "/workspace/g"), Errno::kSuccess);
+  EXPECT_EQ(files().link("/workspace/g", "/home/user/h"), Errno::kSuccess);
+  EXPECT_EQ(files().rename("/home/user/h", "/tmp/h"), Errno::kXdev);
+  EXPECT_EQ(files().rename("/home/user", "/home/other"), Errno::kBusy);
+  EXPECT_EQ(files().remove("/home/user"), Errno::kBusy);
+  EXPECT_EQ(read("/home/user/g"), "x");
+}
+
+TEST_F(FileSystemTest, PathsThroughAnAliasStayThere) {
+  ASSERT_EQ(files().make_directories("/workspace/d/e"), Errno::kSuccess);
+  EXPECT_EQ(*files().real_path("/home/user/d/e/.."), "/home/user/d");
+  EXPECT_EQ(*files().real_path("/home/user/d/../.."), "/home");
+  EXPECT_EQ(*files().real_path("/workspace/.."), "/");
+  ASSERT_EQ(files().symlink("/home/user/d", "/workspace/l"), Errno::kSuccess);
+  EXPECT_EQ(*files().real_path("/workspace/l/e"), "/home/user/d/e");
+  const Place home = *files().find_at(root(), "home/user", Follow::kYes);
+  EXPECT_EQ(files().stat_at(home, "..", Follow::kYes).error(), Errno::kNotcapable);
+  EXPECT_EQ(files().stat_at(home, "d/..", Follow::kYes)->inode, files().stat("/workspace")->inode);
+}
+
+TEST_F(FileSystemTest, AnAliasObeysTheRulesOfItsTree) {
+  ASSERT_EQ(write("/workspace/f", "x"), Errno::kSuccess);
+  workspace_->set_read_only(true);
+  EXPECT_EQ(write("/home/user/f", "y"), Errno::kRofs);
+  workspace_->set_read_only(false);
+  workspace_->set_disabled(true);
+  EXPECT_EQ(read("/home/user/f"), "EACCES");
+  EXPECT_FALSE(files().exists("/home/user"));
+  workspace_->set_disabled(false);
+  files().mount(kWorkspaceMount, std::make_shared<Tree>(TreeLimits{.file_bytes_max = 3}, 1));
+  EXPECT_FALSE(files().exists("/home/user/f"));
+  EXPECT_EQ(write("/home/user/f", "1234"), Errno::kFbig);
 }
 
 TEST_F(FileSystemTest, DevicesTakeWhatIsWrittenAlthoughTheirTreeIsReadOnly) {
@@ -347,6 +393,21 @@ TEST(Layout, RefusesPathsThatAreTakenOrBelowAMount) {
   EXPECT_TRUE(builder.add_file("/usr/lib/x", {}).ok());
   EXPECT_FALSE(builder.add_mount("/usr/lib/x").ok());
   EXPECT_FALSE(builder.add_directory("/usr/lib/x").ok());
+}
+
+TEST_F(FileSystemTest, AnAliasNeedsAMountAndAPlaceOfItsOwn) {
+  LayoutBuilder builder;
+  EXPECT_FALSE(builder.add_alias("/a", 0).ok());
+  ASSERT_EQ(*builder.add_mount("/m"), 0U);
+  EXPECT_TRUE(builder.add_alias("/a", 0).ok());
+  EXPECT_FALSE(builder.add_alias("/a", 0).ok());
+  EXPECT_FALSE(builder.add_alias("/m", 0).ok());
+  EXPECT_FALSE(builder.add_alias("/m/a", 0).ok());
+  EXPECT_FALSE(builder.add_alias("/", 0).ok());
+  EXPECT_FALSE(builder.add_file("/a/f", {}).ok());
+  EXPECT_EQ(*builder.add_mount("/n"), 1U);
+  const auto layout = builder.build();
+  EXPECT_EQ(layout->mount_count(), 2U);
 }
 
 TEST_F(FileSystemTest, AMountCanCoverTheRoot) {

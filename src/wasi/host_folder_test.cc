@@ -62,7 +62,7 @@ TEST_F(HostFolderTest, NeverReadsThroughALink) {
   EXPECT_EQ(read("/workspace/up"), "ENOENT");
   EXPECT_EQ(read("/workspace/parent/secret"), "ENOENT");
   EXPECT_THAT(names("/workspace/parent"),
-              ElementsAre("workspace", "tmp", "dev"));  // the guest's own root
+              ElementsAre("workspace", "tmp", "dev", "home"));  // the guest's own root
 }
 
 TEST_F(HostFolderTest, RefusesWhatPassesALimit) {

@@ -79,14 +79,28 @@ Result<void> LayoutBuilder::add_directory(std::string_view path) {
   return {};
 }
 
-Result<std::size_t> LayoutBuilder::add_mount(std::string_view path) {
+Result<Node*> LayoutBuilder::bare_directory_at(std::string_view path) {
   SW_TRY(Node* const node, directory_at(path));
   if (node->type != FileType::kDirectory || node->mount >= 0)
     return bad_path(path, "is already something else");
+  return node;
+}
+
+Result<std::size_t> LayoutBuilder::add_mount(std::string_view path) {
+  SW_TRY(Node* const node, bare_directory_at(path));
   const std::size_t number = layout_->mount_points_.size();
   node->mount = static_cast<std::int32_t>(number);
   layout_->mount_points_.push_back(node == &layout_->tree_->root() ? nullptr : node);
   return number;
+}
+
+Result<void> LayoutBuilder::add_alias(std::string_view path, std::size_t mount) {
+  if (mount >= layout_->mount_count()) return bad_path(path, "there is no such mount");
+  SW_TRY(Node* const node, bare_directory_at(path));
+  if (node == &layout_->tree_->root()) return bad_path(path, "the root cannot be an alias");
+  node->mount = Layout::kFirstAlias + static_cast<std::int32_t>(layout_->aliases_.size());
+  layout_->aliases_.push_back({.mount_point = node, .mount = static_cast<std::int32_t>(mount)});
+  return {};
 }
 
 Result<void> LayoutBuilder::add_devices(std::string_view path) {
@@ -125,9 +139,7 @@ Result<void> LayoutBuilder::add_lazy_directory(std::string_view path, Directory:
 
 Result<void> LayoutBuilder::add_host_folder(std::string_view path,
                                             const std::filesystem::path& host) {
-  SW_TRY(Node* const node, directory_at(path));
-  if (node->type != FileType::kDirectory || node->mount >= 0)
-    return bad_path(path, "is already something else");
+  SW_TRY(Node* const node, bare_directory_at(path));
   SW_TRY(const auto skipped, copy_host_folder(host, *layout_->tree_, *node, kLayoutTime));
   (void)skipped;
   return {};
@@ -141,9 +153,10 @@ std::shared_ptr<const Layout> LayoutBuilder::build() {
 LayoutBuilder standard_layout() {
   LayoutBuilder builder;
   // These cannot fail: the layout is empty.
-  (void)builder.add_mount("/workspace");
+  (void)builder.add_mount(kWorkspacePath);
   (void)builder.add_mount("/tmp");
   (void)builder.add_devices("/dev");
+  (void)builder.add_alias(kHomePath, kWorkspaceMount);
   return builder;
 }
 

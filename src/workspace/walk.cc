@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "sandbox_workers/wasi/layout.h"
 #include "sandbox_workers/workspace/workspace.h"
 #include "workspace/names.h"
 
@@ -78,10 +79,15 @@ class Walk {
       return true;
     }
     while (target.starts_with("//")) target.remove_prefix(1);
-    if (target != kWorkspaceRoot && !target.starts_with("/workspace/")) return false;
-    directories_.resize(1);
-    push(target.substr(kWorkspaceRoot.size()));
-    return true;
+    for (const std::string_view root : {kWorkspaceRoot, wasi::kHomePath}) {
+      if (!target.starts_with(root)) continue;
+      const std::string_view below = target.substr(root.size());
+      if (!below.empty() && below.front() != '/') continue;
+      directories_.resize(1);
+      push(below);
+      return true;
+    }
+    return false;
   }
 
   Error fail(Errno error) const {

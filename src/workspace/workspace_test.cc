@@ -337,6 +337,8 @@ TEST_F(WorkspaceTest, LinksThatGuestsMadeAreFollowedWithinTheWorkspace) {
   };
   link("d", "/workspace/to-d");
   link("/workspace/d/f", "/workspace/absolute");
+  link("/home/user/d", "/workspace/by-home");
+  link("/home/users", "/workspace/elsewhere");
   link("../f", "/workspace/d/sub/up");
   link("..", "/workspace/d/sub/parent");
   link("loop", "/workspace/loop");
@@ -345,6 +347,8 @@ TEST_F(WorkspaceTest, LinksThatGuestsMadeAreFollowedWithinTheWorkspace) {
   link("new", "/workspace/dangling");
   EXPECT_EQ(read("to-d/f"), "text");
   EXPECT_EQ(read("absolute"), "text");
+  EXPECT_EQ(read("by-home/f"), "text");
+  EXPECT_EQ(read("elsewhere"), "EACCES");
   EXPECT_EQ(read("to-d/sub/up"), "text");
   EXPECT_EQ(read("d/sub/parent/f"), "text");
   EXPECT_THAT(list("d/sub/parent"),

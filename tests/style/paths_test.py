@@ -12,8 +12,8 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 
-# "[/]" so that this file does not match itself. Tests may use such paths: they are the guests'.
-MACHINE = re.compile(r"(^|[\s\"'=(:])[/](home|Users|root|mnt|opt|work)/\w")
+# "[/]" so that this file does not match itself. Tests may use such paths: they are the guests', as is the home "user".
+MACHINE = re.compile(r"(^|[\s\"'=(:])[/](home/(?!user\b)|(Users|root|mnt|opt|work)/)\w")
 REGISTRY = re.compile(r"https?:[/][/][\w.-]*(npmjs|pypi|pythonhosted|static\.crates|index\.crates|deb\.debian)\b")
 SKIPPED_FOLDERS = {".git", "build", "node_modules", "__pycache__", "target"}
 SKIPPED_SUFFIXES = {".lock", ".png", ".zip", ".wasm"}
@@ -42,6 +42,7 @@ class Paths(unittest.TestCase):
 
     def test_notices_both_kinds(self):
         self.assertTrue(MACHINE.search("cd " + "/home/me/x"))
+        self.assertFalse(MACHINE.search("cd " + "/home/user/x"))
         self.assertTrue(REGISTRY.search("https:" + "//registry.npmjs.org/x"))
         self.assertFalse(MACHINE.search("open('/workspace/x')"))
         self.assertFalse(REGISTRY.search("https://docs.rs/wasmtime"))

@@ -29,7 +29,7 @@ struct CreateWasiOptions {
   RunOptions run = {};
 };
 
-/// A host with /workspace, /tmp, /dev and the archive. It is used by the functions that
+/// A host with /workspace, which is also /home/user, /tmp, /dev and the archive. It is used by the functions that
 /// add_to_linker defines, and by one guest at a time. `clocks` outlives it.
 /// A workspace's tree can be disabled at any time (Tree::set_disabled): each access then fails with
 /// EACCES.

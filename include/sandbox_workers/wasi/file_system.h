@@ -25,8 +25,8 @@
 
 namespace sw::wasi {
 
-/// A node and the tree it is in: -1 is the layout, otherwise a mount's number. Valid while the node
-/// is.
+/// A node and the tree it is in: -1 is the layout, otherwise the number of the mount or alias that
+/// the path led through. Valid while the node is.
 struct Place {
   std::int32_t mount = -1;
   Node* node = nullptr;
@@ -89,10 +89,13 @@ class FileSystem {
 
   Place root();
   std::uint64_t device_of(std::int32_t mount) const {
-    return static_cast<std::uint64_t>(mount) + 2;
+    return static_cast<std::uint64_t>(layout_->tree_number(mount)) + 2;
   }
   const std::shared_ptr<Tree>& tree_of(std::int32_t mount);
   NodeRef keep(const Place& place);
+  bool is_same_tree(const Place& a, const Place& b) const {
+    return layout_->tree_number(a.mount) == layout_->tree_number(b.mount);
+  }
   Stat stat_of(const Node& node, std::int32_t mount) const;
   /// Of a directory; itself at the root. Null node when the directory was removed.
   Place parent_of(const Place& place);

@@ -23,14 +23,35 @@ class Layout {
  public:
   Tree& tree() const { return *tree_; }
   const std::shared_ptr<Tree>& shared_tree() const { return tree_; }
-  /// The directory that tree `mount` covers; null for a mount at the root itself.
-  Node* mount_point(std::size_t mount) const { return mount_points_[mount]; }
+  /// The directory that a mount or alias covers; null for a mount at the root itself.
+  Node* mount_point(std::int32_t mount) const {
+    return mount < kFirstAlias ? mount_points_[static_cast<std::size_t>(mount)]
+                               : alias_of(mount).mount_point;
+  }
+  /// Without aliases, which have no trees of their own.
   std::size_t mount_count() const { return mount_points_.size(); }
+  /// The mount whose tree is found there: itself, unless it is an alias.
+  std::int32_t tree_number(std::int32_t mount) const {
+    return mount < kFirstAlias ? mount : alias_of(mount).mount;
+  }
 
  private:
   friend class LayoutBuilder;
+
+  // Aliases are numbered from here on, so that mounts can be added after them.
+  static constexpr std::int32_t kFirstAlias = 1 << 16;
+
+  struct Alias {
+    Node* mount_point;
+    std::int32_t mount;
+  };
+  const Alias& alias_of(std::int32_t mount) const {
+    return aliases_[static_cast<std::size_t>(mount - kFirstAlias)];
+  }
+
   std::shared_ptr<Tree> tree_;
   std::vector<Node*> mount_points_;
+  std::vector<Alias> aliases_;
 };
 
 /// Paths are absolute; missing parent directories are made. Errors: kInvalidArgument for a path
@@ -42,6 +63,9 @@ class LayoutBuilder {
   Result<void> add_directory(std::string_view path);
   /// Mounts are numbered from 0 in the order they are added. "/" covers everything else.
   Result<std::size_t> add_mount(std::string_view path);
+  /// Another path for the tree of a mount, like a bind mount: device and inodes are the same, and
+  /// ".." leads to where the path says.
+  Result<void> add_alias(std::string_view path, std::size_t mount);
   /// null, zero, random, urandom, stdin, stdout, stderr.
   Result<void> add_devices(std::string_view path);
   Result<void> add_file(std::string_view path, SharedBytes bytes);
@@ -60,6 +84,8 @@ class LayoutBuilder {
 
  private:
   Result<Node*> directory_at(std::string_view path);
+  /// A directory that nothing covers yet.
+  Result<Node*> bare_directory_at(std::string_view path);
   Result<Node*> place(std::string_view path, FileType type);
 
   std::shared_ptr<Layout> layout_;
@@ -69,7 +95,11 @@ class LayoutBuilder {
 inline constexpr std::size_t kWorkspaceMount = 0;
 inline constexpr std::size_t kTmpMount = 1;
 
-/// A builder that already holds /workspace, /tmp and /dev.
+/// Where it mounts the workspace, and where the workspace is found as well.
+inline constexpr std::string_view kWorkspacePath = "/workspace";
+inline constexpr std::string_view kHomePath = "/home/user";
+
+/// A builder that already holds /workspace, /tmp, /dev and /home/user.
 LayoutBuilder standard_layout();
 
 }  // namespace sw::wasi
