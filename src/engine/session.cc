@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "engine/home.h"
 #include "engine/saved_host.h"
 #include "engine/watchdog.h"
 #include "sandbox_workers/base/utf8.h"
@@ -140,6 +141,10 @@ Result<void> Session::begin(const Run& run, RunEvents& events) {
 Result<Reply> Session::run_cell(const Run& run, RunEvents& events) {
   const wasm::HostMemoryScope host_memory(*instance_);
   SW_CHECK_OK(begin(run, events));
+  return run.home ? evaluate_in_guest(at_home(run, cells_ == 1)) : evaluate_in_guest(run);
+}
+
+Result<Reply> Session::evaluate_in_guest(const Run& run) {
   const std::string file_name =
       run.file_name.empty() ? fmt::format("<cell {}>", cells_) : run.file_name;
   return guest_->evaluate(run, file_name);
@@ -235,7 +240,7 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
     outcome.error = std::move(reply.error);
     outcome.exit_code = reply.exit_code;
   }
-  outcome.cwd = std::move(reply.cwd);
+  outcome.cwd = in_workspace(std::move(reply.cwd));
   return outcome;
 }
 

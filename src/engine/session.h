@@ -70,6 +70,7 @@ class Session final : public SessionInstance {
   Result<void> begin(const Run& run, RunEvents& events);
   /// What does, and so is watched.
   Result<Reply> run_cell(const Run& run, RunEvents& events);
+  Result<Reply> evaluate_in_guest(const Run& run);
   Result<Outcome> evaluate(const Run& run, RunEvents& events);
   Result<Outcome> end(const Run& run, RunEvents& events);
   std::optional<Outcome> finish(const RunLimits& limits);

@@ -59,6 +59,7 @@ Result<void> Core::open() {
                                                    .idle_ttl = settings.idle_ttl,
                                                    .contexts_max = settings.contexts_max,
                                                    .run_limits = {},
+                                                   .home = settings.home,
                                                    .profile = settings.profile}});
   for (const HostedLanguage& language : languages_) {
     parts_->bindings.emplace(language.binding, language.worker);

@@ -171,6 +171,24 @@ TEST(Host, AContextIsForkedUndoneAndTakenBackToACheckpoint) {
   EXPECT_EQ(branch.info().error().code, ErrorCode::kContextNotFound);
 }
 
+TEST(Host, EveryRunOfItsSandboxesKnowsTheWorkspaceAsHomeIfItIsToldTo) {
+  const std::string where = "console.log(process.cwd(), require('os').homedir())";
+  for (const bool home : {true, false}) {
+    const Host host = Host::open({.sandboxes = {.home = home}}).value();
+    const Sandbox sandbox = host.sandbox("a");
+    ASSERT_TRUE(sandbox.files().make_folder("d").ok());
+    EXPECT_EQ(sandbox.run({.language = "js", .code = where})->out,
+              home ? "/home/user /home/user\n" : "/workspace /workspace\n");
+    EXPECT_EQ(sandbox.run({.language = "js", .code = "process.chdir('d')"})->cwd, "/workspace/d");
+    const Context context =
+        sandbox.create_context({.language = "js", .cwd = "/workspace/d"}).value();
+    EXPECT_EQ(context.run({.code = where, .env = {{"HOME", "/tmp"}}})->out,
+              home ? "/home/user/d /tmp\n" : "/workspace/d /tmp\n");
+    EXPECT_EQ(host.run({.language = "js", .code = where, .home = !home})->out,
+              home ? "/workspace /workspace\n" : "/home/user /home/user\n");
+  }
+}
+
 TEST(Host, SandboxesOfADataFolderOutliveTheHost) {
   const auto folder =
       TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-host-").value();

@@ -72,7 +72,7 @@ class TestWorker {
   /// What is refused comes back as a crash, with the message as the error's name.
   protocol::ExecuteResponse run(const std::string& id, const std::string& code,
                                 const RunLimits& limits = {}) {
-    Run run{.code = code, .context = id, .limits = limits, .on_error = after_error};
+    Run run{.code = code, .context = id, .home = home, .limits = limits, .on_error = after_error};
     return take(std::move(run));
   }
   /// Its exit handlers run.
@@ -84,6 +84,7 @@ class TestWorker {
   Workspace& files;
   RunOutput printed;                           ///< by the last run
   AfterError after_error = AfterError::kKeep;  ///< of the next runs
+  bool home = false;                           ///< of the next runs
 
  private:
   protocol::ExecuteResponse take(Run run) {

@@ -51,6 +51,7 @@ struct SandboxOptions {
   /// Of code that comes as a request.
   std::size_t code_bytes_max = std::size_t{64} << 10;
   RunLimits run_limits;  ///< of runs that come as requests
+  bool home = false;     ///< Run::home of every run
   protocol::Profile profile = protocol::kStandardProfile;
 };
 

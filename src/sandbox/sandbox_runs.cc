@@ -100,6 +100,7 @@ Result<std::shared_ptr<Sandbox::Launch>> Sandbox::prepare(Run run, const std::st
   SW_TRY(run.context, context_for(run, found, lock));
   if (ending_ != 0 && !run.ends_context) return being_destroyed();
   if (!run.on_error) run.on_error = parts_.options.profile.after_error;
+  run.home |= parts_.options.home;
   auto launch = std::make_shared<Launch>(std::move(run), found);  // shared with the guests' pool
   runs_.emplace(launch->run.context, launch->stop);
   return launch;

@@ -304,6 +304,19 @@ TEST_F(SandboxRunsTest, ARunInAContextGetsAllOfTheRun) {
   EXPECT_EQ(run.limits.wall_max, std::chrono::seconds(3));
 }
 
+TEST_F(SandboxRunsTest, ARunKnowsTheWorkspaceAsHomeIfItOrTheSandboxSaysSo) {
+  make("a");
+  for (const bool of_the_sandbox : {false, true}) {
+    parts.options.home = of_the_sandbox;
+    for (const bool of_the_run : {false, true}) {
+      ASSERT_TRUE(start({.code = "1", .context = "a", .home = of_the_run}).get().ok());
+      EXPECT_EQ(python->runs.back().run.home, of_the_sandbox || of_the_run);
+      ASSERT_TRUE(start({.code = "1", .home = of_the_run}, "RUBY").get().ok());
+      EXPECT_EQ(ruby->runs_once.back().home, of_the_sandbox || of_the_run);
+    }
+  }
+}
+
 TEST_F(SandboxRunsTest, WhatARunPrintsGoesToItsOwnEvents) {
   make("a");
   RunOutput output;

@@ -92,5 +92,5 @@ return {
   __proto__: null,
   showValue, describeError, runTimers, runTicks, dropTimers, resetRun, runExitListeners, runBeforeExit, offerUncaught,
   builtinModuleSource, hasBuiltin, moduleError, rewriteImports, builtinNames: arrayJoin(objectKeys(builtinMakers), ' '),
-  currentDirectory: () => workingDirectory,
+  currentDirectory: () => workingDirectory, noteDirectory: () => { workingDirectory = host.cwd(); },
 };

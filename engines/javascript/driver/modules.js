@@ -15,9 +15,9 @@ const builtinMakers = {
   'module': () => moduleModule,
   'os': () => ({
     EOL: '\n', arch: () => 'wasm32', platform: () => 'linux', type: () => 'Linux', release: () => '0', hostname: () => 'sandbox',
-    homedir: () => '/workspace', tmpdir: () => '/tmp', cpus: () => [], totalmem: () => host.memorySize(), freemem: () => 0,
+    homedir: homeFolder, tmpdir: () => '/tmp', cpus: () => [], totalmem: () => host.memorySize(), freemem: () => 0,
     endianness: () => 'LE', uptime: () => host.now() / 1000, loadavg: () => [0, 0, 0], availableParallelism: () => 1,
-    userInfo: () => ({ username: 'sandbox', uid: 0, gid: 0, shell: null, homedir: '/workspace' }), devNull: '/dev/null',
+    userInfo: () => ({ username: 'sandbox', uid: 0, gid: 0, shell: null, homedir: homeFolder() }), devNull: '/dev/null',
   }),
   'path': () => path,
   'path/posix': () => path,
@@ -333,7 +333,8 @@ function forgetHalfLoadedFiles() {
 
 /// Where the program lies: a file of the workspace beside what it requires, all others in the current folder.
 function programFolder() {
-  return stringStartsWith(host.fileName(), '/workspace/') ? path.dirname(host.fileName()) : host.cwd();
+  const file = host.fileName();
+  return stringStartsWith(file, '/workspace/') || stringStartsWith(file, '/home/user/') ? path.dirname(file) : host.cwd();
 }
 
 const require = makeRequire(programFolder);

@@ -12,6 +12,11 @@ function currentEnvironment() {
   return environment;
 }
 
+function homeFolder() {
+  const home = currentEnvironment()?.HOME;
+  return typeof home === 'string' ? home : '/workspace';
+}
+
 function checkedExitCode(code, boundary) {
   if (code === undefined || code === null) return undefined;
   const number = typeof code === 'string' && code !== '' ? +code : code;

@@ -40,6 +40,7 @@ streams = load('streams')
 FLAG_FRESH = 1      # the first cell after the image or a snapshot
 FLAG_FILES = 2      # /workspace is not empty: its modules may shadow those of the image
 FLAG_SCRIPT = 4     # the code is a program in a file: set __file__ and the import path
+FLAG_HOME = 8       # the program knows /workspace as /home/user
 
 _PARSE = PyCF_ONLY_AST
 _AWAIT = PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -178,7 +179,7 @@ def _failure_in_full(error, file):
 
 def _begin(file, env, argv, cwd, flags):
     reserve.keep()
-    fresh.begin(env, flags & FLAG_FRESH, flags & FLAG_FILES)
+    fresh.begin(env, flags & FLAG_FRESH, flags & FLAG_FILES, flags & FLAG_HOME)
     streams.renew_stdin()
     if argv is not None:
         sys_vars['argv'] = argv

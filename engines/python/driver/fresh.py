@@ -9,6 +9,7 @@ from posix import listdir, putenv, unsetenv
 from types import ModuleType
 
 WORKSPACE = '/workspace'
+HOME = '/home/user'                  # the same folder
 HEADROOM_BYTES = 32 << 20
 
 _environ = os.environ._data          # bytes to bytes
@@ -16,6 +17,7 @@ _sys = vars(sys)
 _modules = sys.modules
 _importers = sys.path_importer_cache
 _generators = {}                     # module to (all modules with the same generator, what seeds it)
+_root = WORKSPACE                    # the name of the two that the program knows
 _at_home = None                      # tells the cells what the working folder is
 _baked = frozenset()                 # modules of the image that a file in /workspace may stand for
 _shadowed = set()
@@ -85,9 +87,11 @@ def _is_package(entry):
         return False
 
 
-def begin(env, first, files):
+def begin(env, first, files, home):
     if first:
         after_restore()
+        if home and _root != HOME:
+            move_home()
     set_environment(env)
     if files and _baked:
         shadow()
@@ -96,13 +100,22 @@ def begin(env, first, files):
 def after_restore():
     """The instance goes on from an image or a snapshot: new randomness, no stale idea of what files there are."""
     reseed()
-    _importers.pop(WORKSPACE, None)
+    _importers.pop(_root, None)
+
+
+def move_home():
+    """The program knows the workspace as its home, so what it imports is named by that."""
+    global _root
+    _root = HOME
+    path = _sys.get('path')
+    if type(path) is list and WORKSPACE in path:
+        path[path.index(WORKSPACE)] = HOME
 
 
 def place_of_script(file):
     """The program's path in the sandbox, whose folder is where it imports from first."""
-    if not file.startswith(WORKSPACE + '/'):
-        file = WORKSPACE + '/' + file.rpartition('/')[2]
+    if not file.startswith((WORKSPACE + '/', HOME + '/')):
+        file = _root + '/' + file.rpartition('/')[2]
     folder = file.rpartition('/')[0]
     path = _sys.get('path')
     if type(path) is list and path[:1] != [folder]:

@@ -72,6 +72,10 @@ struct Run {
   /// The folder that the first cell of an instance begins in, if there is such a folder; later
   /// cells go on where the one before ended. Empty: /workspace.
   std::string cwd = {};
+  /// The run knows the workspace by its other path, /home/user: it begins there, HOME says so unless
+  /// `env` has a HOME, and modules, the program's file and tracebacks are named by it. Whatever is
+  /// said outside of the guest is named by /workspace, also `cwd` here and in the outcome.
+  bool home = false;
   /// What a run outside of sandboxes finds in /workspace; Outcome::files tells what it did to it.
   /// Null: nothing, and what it writes goes with it. A sandbox has files of its own.
   std::shared_ptr<const RunFiles> files = {};

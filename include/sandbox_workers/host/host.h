@@ -45,6 +45,8 @@ struct SandboxSettings {
   std::uint32_t undo_max = 20;
   /// A sandbox that is not used for this long is destroyed. Zero: never.
   std::chrono::milliseconds idle_ttl{0};
+  /// Every run of a sandbox knows the workspace as /home/user: Run::home.
+  bool home = false;
   /// The rules of runs: kStandardProfile, or kCompatProfile (docs/differences.md).
   protocol::Profile profile = protocol::kStandardProfile;
 };

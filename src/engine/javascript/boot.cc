@@ -21,9 +21,10 @@ constexpr std::string_view kDriverFile = "sandbox:driver";
 constexpr std::string_view kRealmFolder = "realm/";
 
 constexpr std::array<std::string_view, kEntryCount> kEntryNames = {
-    "showValue",  "describeError",    "runTimers",        "runTicks",       "dropTimers",
-    "resetRun",   "runExitListeners", "runBeforeExit",    "offerUncaught",  "builtinModuleSource",
-    "hasBuiltin", "moduleError",      "currentDirectory", "rewriteImports", "stripTypes"};
+    "showValue",  "describeError",    "runTimers",        "runTicks",      "dropTimers",
+    "resetRun",   "runExitListeners", "runBeforeExit",    "offerUncaught", "builtinModuleSource",
+    "hasBuiltin", "moduleError",      "currentDirectory", "noteDirectory", "rewriteImports",
+    "stripTypes"};
 
 // One piece of guest memory, so that a run dirties few pages: scratch, state words, buffer for
 // short cells.

@@ -14,7 +14,7 @@ namespace sw::engine::javascript {
 namespace {
 
 constexpr std::uint64_t kGuestBytesMax = std::uint64_t{4} << 30;
-constexpr std::string_view kWorkspace = "/workspace";
+constexpr std::string_view kWorkspace = wasi::kWorkspacePath;
 constexpr std::size_t kPathBytesMax = 4096;
 constexpr std::size_t kBuiltinBytesMax = std::size_t{1} << 20;
 
@@ -80,6 +80,7 @@ Result<void> JavaScriptGuest::begin(const Run& request, std::string_view file_na
   env_ = request.env;
   args_ = request.args;
   file_name_ = file_name;
+  root_ = request.home ? wasi::kHomePath : kWorkspace;
   // One byte more shows that it is too long, and one says which kind of value it is.
   value_bytes_max_ = std::min(request.limits.result_bytes_max, kGuestBytesMax) + 2;
   exit_code_.reset();
@@ -93,11 +94,18 @@ Result<void> JavaScriptGuest::begin(const Run& request, std::string_view file_na
     const std::uint64_t now = wasi().monotonic_ns();
     set_state_word(kStartWords, static_cast<std::uint32_t>(now));
     set_state_word(kStartWords + 4, static_cast<std::uint32_t>(now >> 32));
-    // If the folder is gone, it stays where it is.
-    if (!request.cwd.empty()) (void)change_directory(request.cwd);
-    return {};
+    return request.cwd.empty() ? Result<void>() : begin_in(request.cwd);
   }
   return begin_again();
+}
+
+/// If the folder is gone, it stays where it is.
+Result<void> JavaScriptGuest::begin_in(std::string_view folder) {
+  (void)change_directory(folder);
+  if (cwd_ == kWorkspace) return {};
+  // What is restored from this memory is to go on there.
+  SW_TRY(const JsValue noted, call(Entry::kNoteDirectory, {}));
+  return js_.free(noted);
 }
 
 Result<void> JavaScriptGuest::begin_again() {
@@ -193,9 +201,9 @@ Result<Reply> JavaScriptGuest::conclude(std::string_view file_name) {
 }
 
 Reply JavaScriptGuest::with_cwd(Reply reply) {
-  if (cwd_ != kWorkspace) {
+  if (cwd_ != root_) {
     const auto stat = wasi().files().stat(cwd_);
-    if (!stat.ok() || stat->type != wasi::FileType::kDirectory) cwd_ = kWorkspace;
+    if (!stat.ok() || stat->type != wasi::FileType::kDirectory) cwd_ = root_;
   }
   reply.cwd = cwd_;
   return reply;

@@ -40,10 +40,11 @@ enum class Entry : std::uint8_t {
   kHasBuiltin,
   kModuleError,
   kCurrentDirectory,
+  kNoteDirectory,
   kRewriteImports,
   kStripTypes,  ///< in the driver's own realm, as are those after it
 };
-inline constexpr std::size_t kEntryCount = 15;
+inline constexpr std::size_t kEntryCount = 16;
 inline constexpr std::size_t kRealmEntry = static_cast<std::size_t>(Entry::kStripTypes);
 
 /// Does the file's name say that it is TypeScript?
@@ -158,6 +159,7 @@ class JavaScriptGuest final : public Guest {
   // A cell.
   Result<Reply> run_cell(const Run& request, std::string_view file_name);
   Result<void> begin(const Run& request, std::string_view file_name);
+  Result<void> begin_in(std::string_view folder);
   Result<void> begin_again();
   bool set_time_zone();
   /// A cell ready to run, or why it cannot be.
@@ -229,7 +231,8 @@ class JavaScriptGuest final : public Guest {
   std::string file_name_;
   TimeZone time_zone_;
   std::string cwd_ = "/workspace";
-  JsValue main_ = JsValue::undefined();  // the cell's own promise
+  std::string_view root_ = wasi::kWorkspacePath;  // where the program is if its folder is gone
+  JsValue main_ = JsValue::undefined();           // the cell's own promise
   bool main_rejection_handled_ = false;
   std::list<Rejection> rejections_;  // that nothing handled yet, the oldest first
   // by the promise's bits

@@ -170,10 +170,10 @@ Result<Reply> PythonGuest::evaluate(const Run& request, std::string_view file_na
   stopping_ = false;
   asked_to_stop_ = false;
   // A cell after the first may have written files itself.
-  const CellFlags flags{
-      .fresh = fresh_,
-      .files = !fresh_ || request.files != nullptr,
-      .script = !request.file_name.empty() && !request.file_name.starts_with('<')};
+  const CellFlags flags{.fresh = fresh_,
+                        .files = !fresh_ || request.files != nullptr,
+                        .script = !request.file_name.empty() && !request.file_name.starts_with('<'),
+                        .home = request.home};
   answer_bytes_max_ =
       kReplyHeadBytesMax + std::min(request.limits.result_bytes_max, kGuestBytesMax) + 1;
   SW_CHECK_OK(turn(cell_request(request, file_name, flags)));

@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint32_t kFlagFresh = 1;
 constexpr std::uint32_t kFlagFiles = 2;
 constexpr std::uint32_t kFlagScript = 4;
+constexpr std::uint32_t kFlagHome = 8;
 
 /// Writes Python's marshal format: a type byte, then lengths and numbers as 32 bits, little-endian.
 class MarshalWriter {
@@ -81,7 +82,7 @@ std::string cell_request(const Run& request, std::string_view file_name, const C
   if (flags.fresh && !request.cwd.empty()) writer.text(request.cwd);
   else writer.none();  // the working folder stays where the last cell left it
   writer.number((flags.fresh ? kFlagFresh : 0) | (flags.files ? kFlagFiles : 0) |
-                (flags.script ? kFlagScript : 0));
+                (flags.script ? kFlagScript : 0) | (flags.home ? kFlagHome : 0));
   return std::move(writer).take();
 }
 

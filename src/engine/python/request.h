@@ -18,6 +18,7 @@ struct CellFlags {
   bool fresh = false;   ///< the first cell after the image or a snapshot
   bool files = false;   ///< there may be files in /workspace
   bool script = false;  ///< the code is a program in a file
+  bool home = false;    ///< the program knows the workspace as /home/user
 };
 
 /// A cell as a tuple in marshal's format.

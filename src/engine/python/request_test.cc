@@ -35,6 +35,11 @@ TEST(CellRequest, SaysWhereAFreshInstanceBegins) {
   EXPECT_EQ(cell_request(request, "f", {}), "(\x06\0\0\0s\0\0\0\0u\x01\0\0\0f{0NNi\0\0\0\0"s);
 }
 
+TEST(CellRequest, SaysWhetherTheWorkspaceIsTheHome) {
+  EXPECT_EQ(cell_request(sw::Run{}, "f", {.files = true, .home = true}),
+            "(\x06\0\0\0s\0\0\0\0u\x01\0\0\0f{0NNi\x0a\0\0\0"s);
+}
+
 TEST(CellRequest, LeavesArgumentsAloneWhenThereAreNone) {
   EXPECT_EQ(cell_request(sw::Run{}, "f", {}), "(\x06\0\0\0s\0\0\0\0u\x01\0\0\0f{0NNi\0\0\0\0"s);
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/ruby/ruby_guest.h"
 
+#include <utility>
+
 #include "engine/ruby/request.h"
 
 namespace sw::engine {
@@ -18,6 +20,11 @@ constexpr DriverFacts kDriver = {
         "  def self.walk\n    fail_once\n  rescue\n    raise IOError, %(warm)\n"
         "  end\nend.walk",
     .endless_code = "nil while true"};
+
+// A program that knows the workspace as /home/user finds its own modules there.
+constexpr char kMoveHome[] =
+    "$LOAD_PATH.map! { |folder| folder == '/workspace' ? '/home/user' : folder } "
+    "if $LOAD_PATH.include?('/workspace'); nil";
 
 }  // namespace
 
@@ -36,7 +43,22 @@ Result<void> RubyGuest::find_more_entry_points() {
   return {};
 }
 
+Result<void> RubyGuest::after_restore() {
+  renewed_ = true;
+  return DriverGuest::after_restore();
+}
+
 Result<Reply> RubyGuest::evaluate(const Run& request, std::string_view file_name) {
+  if (std::exchange(renewed_, false) && request.home) {
+    Run before = request;
+    before.code = kMoveHome;
+    SW_TRY(Reply reply, evaluate_cell(before, "<home>"));
+    if (reply.error) return reply;  // it met a limit
+  }
+  return evaluate_cell(request, file_name);
+}
+
+Result<Reply> RubyGuest::evaluate_cell(const Run& request, std::string_view file_name) {
   auto reply = DriverGuest::evaluate(request, file_name);
   if (reply.ok() || reply.error().code != ErrorCode::kGuestExit) return reply;
   // A program's own exit comes back as an answer. Ruby itself exits where memory ends before it can

@@ -22,6 +22,7 @@ class RubyGuest final : public DriverGuest {
   RubyGuest(const Manifest& manifest, std::shared_ptr<const wasi::Layout> layout,
             const wasi::Clocks& clocks);
 
+  Result<void> after_restore() override;
   Result<Reply> evaluate(const Run& request, std::string_view file_name) override;
   Result<void> finish() override;
   std::optional<std::int32_t> exit_status() const override { return exit_status_; }
@@ -31,9 +32,11 @@ class RubyGuest final : public DriverGuest {
   std::string boot_code() const override;
   std::string cell(const Run& request, std::string_view file_name, bool fresh) const override;
   Result<void> find_more_entry_points() override;
+  Result<Reply> evaluate_cell(const Run& request, std::string_view file_name);
 
   wasm::Function<std::int32_t()> finish_;
   std::optional<std::int32_t> exit_status_;  // of the last finish
+  bool renewed_ = false;                     // no cell has run since the image or saved state
 };
 
 }  // namespace sw::engine
