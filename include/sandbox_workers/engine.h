@@ -9,4 +9,5 @@
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/machine.h"
 #include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/workspace/mirror.h"
 #include "sandbox_workers/workspace/workspace.h"

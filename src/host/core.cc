@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/case_conv.hpp>
+#include <set>
 #include <utility>
 
 #include "executor/slot_events.h"
@@ -44,7 +45,29 @@ Core::~Core() {
   if (objects_) objects_->shut_down();
 }
 
+Result<void> Core::check_options() const {
+  const auto invalid = [](std::string message) {
+    return Error{ErrorCode::kInvalidArgument, std::move(message), 0};
+  };
+  if (options_.guests_max == 0) return invalid("HostOptions::guests_max must be at least 1");
+  if (options_.queue_max == 0) return invalid("HostOptions::queue_max must be at least 1");
+  std::set<std::string_view> names;
+  for (const auto& engine : options_.engines) {
+    if (!engine) return invalid("HostOptions::engines has a null engine");
+    const std::string& name = engine->info().language;
+    if (name.empty() || name != boost::algorithm::to_lower_copy(name)) {
+      return invalid(
+          fmt::format("an engine's language must be a name in lower case, not '{}'", name));
+    }
+    if (!names.insert(name).second) {
+      return invalid(fmt::format("HostOptions::engines has two engines for '{}'", name));
+    }
+  }
+  return {};
+}
+
 Result<void> Core::open() {
+  SW_CHECK_OK(check_options());
   SW_CHECK_OK(open_storage());
   SW_TRY(machine_, engine::Machine::create(
                        {.cache_folder = options_.cache_folder, .stop_means = options_.stop_means}));
@@ -128,9 +151,10 @@ Result<const HostedLanguage*> Core::language(std::string_view name) const {
     }
     known.push_back(language.info.id);
   }
+  const std::string what =
+      name.empty() ? "no language is given" : fmt::format("unknown language '{}'", name);
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("unknown language '{}' (available: {})", name, fmt::join(known, ", ")),
-               0};
+               fmt::format("{} (available: {})", what, fmt::join(known, ", ")), 0};
 }
 
 // --- runs
@@ -172,6 +196,10 @@ RunHandle Core::start(Run run, RunEvents& events, RunDone done) {
   const RunHandle handle(started->stop, started->outcome);
   const auto language = this->language(run.language);
   Result<void> valid = language.ok() ? validate(run) : Result<void>(language.error());
+  if (valid.ok() && !run.context.empty()) {
+    valid = Error{ErrorCode::kInvalidArgument,
+                  "a run outside of a sandbox has no context: Run::context must be empty", 0};
+  }
   if (!valid.ok()) {
     started->finish(std::move(valid).error());
     return handle;

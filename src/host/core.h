@@ -72,6 +72,7 @@ class Core {
  private:
   struct Started;
 
+  Result<void> check_options() const;
   Result<void> open_storage();
   Result<void> add_languages();
   void add_language(std::shared_ptr<engine::Engine> engine);

@@ -85,6 +85,30 @@ TEST(Host, ExitHandlersRunWhenAContextIsRemovedOrItsSandboxDestroyed) {
   EXPECT_EQ(second.out, "bye\n");
 }
 
+TEST(Host, RefusesOptionsThatCannotWork) {
+  const auto message = [](HostOptions options) { return Host::open(options).error().message; };
+  EXPECT_THAT(message({.guests_max = 0}), HasSubstr("guests_max must be at least 1"));
+  EXPECT_THAT(message({.queue_max = 0}), HasSubstr("queue_max must be at least 1"));
+  EXPECT_THAT(message({.engines = {nullptr}}), HasSubstr("null engine"));
+}
+
+TEST(Host, RefusesAContextOutsideOfASandbox) {
+  const Host host = Host::open().value();
+  EXPECT_THAT(host.run({.language = "js", .code = "1", .context = "a"}).error().message,
+              HasSubstr("Run::context must be empty"));
+  EXPECT_THAT(host.run({.code = "1"}).error().message, HasSubstr("no language is given"));
+}
+
+TEST(Host, FilesOfARunOutsideOfASandboxGoBackIfItIsToldSo) {
+  const Host host = Host::open().value();
+  for (const auto on_error : {AfterError::kKeep, AfterError::kRollback}) {
+    sw::Run run{.language = "js", .code = "fs.writeFileSync('a', '1'); null.x"};
+    run.on_error = on_error;
+    run.files = std::make_shared<const RunFiles>();
+    EXPECT_EQ(host.run(run)->files.has_value(), on_error == AfterError::kKeep);
+  }
+}
+
 TEST(Host, RefusesFilesForARunInASandbox) {
   const Host host = Host::open().value();
   sw::Run run{.language = "js", .code = "1"};

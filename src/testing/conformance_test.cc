@@ -161,6 +161,10 @@ INSTANTIATE_TEST_SUITE_P(
               {.error_is_completed = true},
               "an error in the code is part of the outcome: `ending` is kCompleted for the error "
               "EngineError: as asked"},
+        Fault{"ignores_cancel",
+              {.ignores_cancel = true},
+              "an endless program ends when it is cancelled: expected"},
+        Fault{"no_memory", {.no_memory = true}, "`snapshot` gives no memory"},
         Fault{"end_fails",
               {.end_fails = true},
               "a context that ends is gone, and no error: expected no error, got the error Error: "

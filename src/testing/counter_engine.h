@@ -53,6 +53,8 @@ class CounterEngine final : public engine::Engine {
     bool ignores_limit = false;          ///< of a run without context
     bool ignores_limit_in_cell = false;  ///< of an instance
     bool end_fails = false;
+    bool ignores_cancel = false;
+    bool no_memory = false;  ///< in a snapshot
   };
 
   CounterEngine() : CounterEngine(Faults{}) {}
@@ -117,7 +119,7 @@ class CounterEngine final : public engine::Engine {
 
     Result<engine::SessionSnapshot> snapshot() override {
       engine::SessionSnapshot snapshot;
-      snapshot.memory = std::make_unique<SpanPageSource>(memory_);
+      if (!faults_.no_memory) snapshot.memory = std::make_unique<SpanPageSource>(memory_);
       if (!faults_.forgets_changes) snapshot.changed = {{0, 4096}};
       const bool keep_open = place_.file_open && !faults_.loses_open_file;
       const std::string extra =
@@ -142,6 +144,7 @@ class CounterEngine final : public engine::Engine {
         return failed("EngineError", Ending::kGuestError);
       }
       if (code == "limit") {
+        if (request.cancel.stop_requested() && faults_.ignores_cancel) return value("0");
         if (request.files ? faults_.ignores_limit_in_cell : faults_.ignores_limit) wait_for_ever();
         if (faults_.limit_is_completed) return failed(kExecutionLimitError, Ending::kCompleted);
         if (faults_.limit_changes_memory) set(get() + 1);

@@ -70,6 +70,15 @@ Result<void> check_endless(Checks& checks, Engine& engine, const std::string& co
   return expect_limit(outcome);
 }
 
+Result<void> check_cancelled(Checks& checks, Engine& engine, const std::string& code) {
+  std::stop_source stop;
+  stop.request_stop();
+  Run request = request_for(code);
+  request.cancel = stop.get_token();
+  SW_TRY(const Outcome outcome, run(checks, engine, request));
+  return expect_limit(outcome);
+}
+
 }  // namespace
 
 Result<void> check_engine(Checks& checks, const std::shared_ptr<Engine>& engine,
@@ -97,6 +106,9 @@ Result<void> check_engine(Checks& checks, const std::shared_ptr<Engine>& engine,
   SW_CHECK_OK(checks.check_with(
       "an endless program ends at its limit", programs.endless,
       [&](const std::string& code) { return check_endless(checks, *engine, code); }));
+  SW_CHECK_OK(checks.check_with(
+      "an endless program ends when it is cancelled", programs.endless,
+      [&](const std::string& code) { return check_cancelled(checks, *engine, code); }));
   SW_CHECK_OK(checks.check_with("a crash is part of the outcome", programs.crash,
                                 [&](const std::string& code) -> Result<void> {
                                   SW_TRY(const Outcome outcome,

@@ -30,6 +30,7 @@ Error misses(std::size_t begin, std::size_t end) {
 }  // namespace
 
 Result<KeptSnapshot> KeptSnapshot::copy(const engine::SessionSnapshot& snapshot) {
+  if (!snapshot.memory) return Error{ErrorCode::kInternal, "`snapshot` gives no memory", 0};
   const std::uint64_t size = snapshot.memory->memory_bytes();
   if (size % kPageBytes != 0) {
     return Error{ErrorCode::kInternal, "the memory's size is not a multiple of 4096 bytes", 0};

@@ -34,6 +34,7 @@ Result<void> Mirror::follow(const WorkspaceManifest& manifest, const GetFiles& g
                             std::uint64_t now_ns) {
   SW_TRY(const std::vector<std::string> missing, files_.apply_sync(manifest, {}, now_ns));
   if (!missing.empty()) {
+    if (!get_files) return bad_files("RunFiles::get_files is empty, but files are listed");
     const auto given = get_files(missing);
     if (!given.ok()) {
       return bad_files("Sandbox failed to provide files: " + given.error().message);

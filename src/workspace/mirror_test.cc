@@ -95,6 +95,7 @@ TEST_F(MirrorTest, FilesThatAreNotGivenAreAnError) {
   EXPECT_EQ(follow_with(another).code, ErrorCode::kBadReply) << "it has another hash";
   const auto failing = [](const auto&) { return Error{ErrorCode::kUnreachable, "gone", 0}; };
   EXPECT_EQ(follow_with(failing).code, ErrorCode::kBadReply);
+  EXPECT_EQ(follow_with({}).code, ErrorCode::kBadReply);
   const WorkspaceManifest outside{.dirs = {"/workspace/../outside"}};
   EXPECT_EQ(mirror_.follow(outside, nothing, 1).error().code, ErrorCode::kInvalidArgument);
   ASSERT_TRUE(follow().ok());

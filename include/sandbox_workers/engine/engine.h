@@ -22,10 +22,10 @@
 
 namespace sw::engine {
 
-/// What an engine says of itself. All but `memory_bytes` is informational.
+/// What an engine says of itself. All but `memory_bytes` and `code_bytes` is informational.
 struct EngineLimits {
-  std::uint64_t memory_bytes = 0;  ///< > 0
-  std::uint64_t code_bytes = 65'536;
+  std::uint64_t memory_bytes = 0;     ///< > 0
+  std::uint64_t code_bytes = 65'536;  ///< of a cell in a context; other runs: kCodeBytesMax
   std::uint64_t request_bytes = 98'304;
 };
 
@@ -97,6 +97,8 @@ class SessionInstance {
   virtual Result<SessionSnapshot> snapshot() = 0;
 };
 
+/// It keeps the limits of a run (Run::limits) and ends it when Run::cancel asks for it: nobody else
+/// does. Nothing here may throw.
 /// Threads: any.
 class Engine {
  public:

@@ -41,7 +41,7 @@ struct RunLimits {
 
 /// What becomes of memory and files when a run ends with an error, that is in any way but completed
 /// or exited. A run whose instance is lost (it trapped, or was stopped by force) loses both in any
-/// case.
+/// case. Outside of contexts there are only files: Outcome::files is absent when they go back.
 enum class AfterError : std::uint8_t {
   kKeep,       ///< both stay as the run left them
   kRollback,   ///< both go back to before the run, the offsets of open files too
@@ -55,8 +55,8 @@ struct Run {
   /// context knows its own.
   std::string language = {};
   std::string code = {};
-  /// The context to run in. Empty: in a sandbox the oldest one of the language, made if there is
-  /// none.
+  /// The context to run in. Empty: in a sandbox of a Host the one that is named after the language,
+  /// made if it is not there.
   std::string context = {};
   /// How tracebacks name the code; empty: "<cell N>".
   std::string file_name = {};
