@@ -13,69 +13,14 @@
 #include <thread>
 
 #include "interpreter/fake_engine.h"
-#include "interpreter/test_worker.h"
-#include "object/clock.h"
-#include "sandbox_workers/protocol/answers.h"
-#include "storage/memory/memory_storage.h"
+#include "interpreter/worker_fixture.h"
 
 namespace sw::interpreter {
 namespace {
 
-using protocol::ExecuteResponse;
 using protocol::Request;
-using protocol::Response;
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
-
-boost::json::object json(const Response& response) {
-  return boost::json::parse(response.body).as_object();
-}
-std::string message(const Response& response) {
-  return boost::json::value_to<std::string>(json(response).at("message"));
-}
-
-class WorkerTest : public ::testing::Test {
- protected:
-  WorkerTest() { restart(); }
-
-  void restart(const RuntimeWorkerOptions& options = {}) {
-    worker_.reset();
-    parts_.reset();
-    parts_.emplace(*storage_, clock_, options.residency, options.runs_at_once);
-    worker_.emplace(engine_, options, parts_->parts());
-    parts_->objects.start_alarms();
-  }
-
-  Response fetch(std::string method, std::string path, std::string body = {}) {
-    Request request{.method = std::move(method), .path = std::move(path), .body = std::move(body)};
-    if (!request.body.empty())
-      request.headers = {{"Content-Type", "application/json; charset=utf-8"}};
-    return worker_->fetch(request);
-  }
-  std::string refused(const std::string& body) { return message(fetch("POST", "/execute", body)); }
-
-  Result<ExecuteResponse> run(const std::string& key, const std::string& code,
-                              std::stop_token cancel = {}) {
-    protocol::ExecuteArgs args;
-    args.run.context = "c";
-    args.run.code = code;
-    args.run.cancel = std::move(cancel);
-    RunOutput printed;
-    SW_TRY(const auto interpreter, worker_->interpreter(key));
-    return interpreter->execute(args, printed);
-  }
-  std::string value(const std::string& key, const std::string& code) {
-    const auto answer = run(key, code);
-    return answer.ok() ? answer->outcome.value->text : answer.error().message;
-  }
-
-  std::shared_ptr<FakeEngine> engine_ = std::make_shared<FakeEngine>();
-  storage::MemoryDisk disk_{storage::Bodies::kTwice};
-  std::unique_ptr<storage::Storage> storage_ = storage::open_memory_storage(disk_);
-  object::ManualClock clock_{object::Time(milliseconds(1'700'000'000'000))};
-  std::optional<TestParts> parts_;
-  std::optional<Worker> worker_;
-};
 
 TEST_F(WorkerTest, SaysWhatItIs) {
   const auto info = fetch("GET", "/interpreter");
@@ -285,99 +230,6 @@ TEST_F(WorkerTest, InterpretersShareAPool) {
   parts_->objects.shut_down();
   EXPECT_EQ(engine_->alive, 0);
   EXPECT_EQ(pool.stats().instances, 0u);
-}
-
-// --- what a Worker adds or changes
-
-TEST_F(WorkerTest, MayAnswerOwnRoutesAndChangeTheUsualAnswers) {
-  restart({.extensions = {.handle = [](const Request& request, const UsualAnswer& usual) {
-             if (request.path == "/healthz")
-               return protocol::json_text_response(200, R"({"ok":true})");
-             if (request.path != "/other") {
-               Response answer = usual(request);
-               answer.headers.emplace_back("x-served-by", "test");
-               return answer;
-             }
-             Request changed = request;
-             changed.path = "/interpreter";
-             return usual(changed);
-           }}});
-  EXPECT_EQ(fetch("GET", "/healthz").body, R"({"ok":true})");
-  EXPECT_EQ(json(fetch("GET", "/other")).at("language"), "fake");
-  const auto nothing = fetch("GET", "/nothing");
-  EXPECT_EQ(nothing.status, 404);
-  EXPECT_EQ(*protocol::find_header(nothing.headers, "X-Served-By"), "test");
-}
-
-TEST_F(WorkerTest, MayAnswerOwnRoutesOfAnInterpreter) {
-  restart(
-      {.extensions = {.handle_interpreter = [](protocol::Interpreter& interpreter,
-                                               const Request& request, const UsualAnswer& usual) {
-         if (request.path != "/count") return usual(request);
-         const auto contexts = interpreter.contexts();
-         return protocol::json_text_response(200, std::to_string(contexts->size()));
-       }}});
-  EXPECT_EQ(fetch("GET", "/interpreters/a/count").body, "0");
-  EXPECT_EQ(fetch("POST", "/interpreters/a/contexts", R"({"id":"c"})").status, 201);
-  EXPECT_EQ(fetch("GET", "/interpreters/a/count").body, "1");
-  EXPECT_EQ(fetch("GET", "/interpreters/b/count").body, "0");
-  EXPECT_EQ(fetch("GET", "/interpreters/a%20b/count").status, 400) << "keys are checked before";
-}
-
-/// Counts the runs that pass through it.
-class CountedInterpreter final : public protocol::Interpreter {
- public:
-  CountedInterpreter(std::shared_ptr<protocol::Interpreter> inner, std::atomic<int>& runs)
-      : inner_(std::move(inner)), runs_(runs) {}
-
-  Result<ExecuteResponse> execute(protocol::ExecuteArgs args, RunEvents& events) override {
-    ++runs_;
-    return inner_->execute(std::move(args), events);
-  }
-  Result<protocol::ContextInfo> create(std::string_view id, std::string_view cwd) override {
-    return inner_->create(id, cwd);
-  }
-  Result<std::vector<protocol::ContextInfo>> contexts() override { return inner_->contexts(); }
-  Result<protocol::ContextInfo> context(std::string_view id) override {
-    return inner_->context(id);
-  }
-  Result<void> remove(std::string_view id) override { return inner_->remove(id); }
-  Result<void> destroy() override { return inner_->destroy(); }
-  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id) override {
-    return inner_->fork(id, new_id);
-  }
-  Result<protocol::ContextInfo> undo(std::string_view, std::uint32_t) override {
-    return Error{ErrorCode::kInvalidArgument, "nothing is undone here", 0};
-  }
-  Result<protocol::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override {
-    return inner_->add_checkpoint(id, name);
-  }
-  Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id) override {
-    return inner_->checkpoints(id);
-  }
-  Result<void> remove_checkpoint(std::string_view id, std::string_view name) override {
-    return inner_->remove_checkpoint(id, name);
-  }
-  Result<protocol::ContextInfo> restore_checkpoint(std::string_view id,
-                                                   std::string_view name) override {
-    return inner_->restore_checkpoint(id, name);
-  }
-
- private:
-  const std::shared_ptr<protocol::Interpreter> inner_;
-  std::atomic<int>& runs_;
-};
-
-TEST_F(WorkerTest, MayExtendItsInterpretersForCallsAndForHttp) {
-  std::atomic<int> runs = 0;
-  restart({.extensions = {.extend_interpreter = [&](std::shared_ptr<protocol::Interpreter> inner) {
-             return std::make_shared<CountedInterpreter>(std::move(inner), runs);
-           }}});
-  EXPECT_EQ(fetch("POST", "/interpreters/a/contexts", R"({"id":"c"})").status, 201);
-  EXPECT_EQ(value("a", R"({"op":"inc"})"), "1");
-  EXPECT_EQ(runs, 1);
-  EXPECT_EQ(message(fetch("POST", "/interpreters/a/contexts/c/undo", "{}")),
-            "nothing is undone here");
 }
 
 TEST(Worker, WithoutOptionsKeepsContextsInMemory) {
