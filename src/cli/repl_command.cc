@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/standard_streams.h"
 #include "cli/open_host.h"
 #include "cli/repl.h"
 #include "cli/sandbox_command.h"
@@ -146,6 +147,8 @@ Result<int> repl_command(const ReplCommandOptions& options) {
     // The program ends here, with its exit handlers.
     TerminalSink terminal;
     SW_CHECK_OK(sandbox.destroy(terminal));
+    const auto failed = terminal.stdout_failure();
+    if (failed && status == 0) return cannot_print(*failed);
   }
   return status;
 }

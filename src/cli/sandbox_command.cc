@@ -8,6 +8,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/standard_streams.h"
 #include "cli/open_host.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
@@ -68,7 +69,9 @@ json::object snapshot_json(const ContextInfo& context, const std::vector<Checkpo
 /// Its exit handlers may print.
 Result<void> remove(const Context& context) {
   TerminalSink terminal;
-  return context.remove(terminal);
+  SW_CHECK_OK(context.remove(terminal));
+  if (const auto failed = terminal.stdout_failure()) return cannot_print(*failed);
+  return {};
 }
 
 Result<void> act(ContextAction action, const ContextCommandOptions& options,
@@ -128,6 +131,7 @@ Result<int> delete_sandbox_command(const std::filesystem::path& data_folder,
   SW_TRY(const Sandbox sandbox, open_sandbox(data_folder, id));
   TerminalSink terminal;
   SW_CHECK_OK(sandbox.destroy(terminal));
+  if (const auto failed = terminal.stdout_failure()) return cannot_print(*failed);
   return 0;
 }
 

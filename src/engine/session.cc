@@ -72,6 +72,9 @@ RunLimits left_of(RunLimits limits, const Usage& used) {
 // changes.
 constexpr std::uint64_t kTmpBytesMax = std::uint64_t{8} << 20;
 
+// For exit handlers, beyond what their context has.
+constexpr std::uint64_t kRoomToEnd = std::uint64_t{256} << 20;
+
 // A saved clock further ahead than this is damage, not time.
 constexpr std::uint64_t kClockAheadMaxNs = std::uint64_t{1} << 62;
 
@@ -120,7 +123,12 @@ Result<void> Session::prepare(const Run& run, RunEvents& events) {
 }
 
 Result<void> Session::begin(const Run& run, RunEvents& events) {
-  instance_->set_memory_bytes_max(run.limits.memory_bytes_max);
+  std::uint64_t memory_bytes_max = run.limits.memory_bytes_max;
+  // Who ends a context does not know what it was allowed.
+  if (run.ends_context) {
+    memory_bytes_max = std::max(memory_bytes_max, instance_->memory().size() + kRoomToEnd);
+  }
+  instance_->set_memory_bytes_max(memory_bytes_max);
   input_ = run.input;
   wasi::RunOptions options;
   if (mirror_) options.workspace = mirror_->tree();
@@ -244,8 +252,15 @@ Outcome Session::conclude(Reply reply, StopReason stop) {
   return outcome;
 }
 
-/// What becomes of a run whose exit handlers met a limit, or asked for an exit status.
-std::optional<Outcome> Session::ending_of_handlers(StopReason stop) const {
+/// What becomes of a run whose exit handlers crashed, met a limit, or asked for an exit status. Errors
+/// of the code are shown by then, and dropped.
+std::optional<Outcome> Session::ending_of_handlers(const Result<void>& finished, StopReason stop) {
+  if (stop == StopReason::kNone && !finished.ok() && instance_->poisoned()) {
+    auto outcome = conclude_failure(finished.error(), stop);
+    if (!outcome.ok()) return std::nullopt;
+    outcome->cut_off = outcome->ending != Ending::kExited;
+    return *std::move(outcome);
+  }
   if (stop != StopReason::kNone) {
     Outcome outcome =
         limit_outcome(ending_of(stop), stop_message(stop, limits_) + " by exit handlers");
@@ -263,18 +278,18 @@ std::optional<Outcome> Session::ending_of_handlers(StopReason stop) const {
 /// Runs the exit handlers of a program. An error they end with is dropped.
 std::optional<Outcome> Session::finish(const RunLimits& limits) {
   const auto meter = watch(limits);
-  (void)guest_->finish();
-  return ending_of_handlers(meter->finish().reason);
+  const Result<void> finished = guest_->finish();
+  return ending_of_handlers(finished, meter->finish().reason);
 }
 
 Result<Outcome> Session::end(const Run& run, RunEvents& events) {
   const auto meter = watch(limits_);
   Result<void> begun = begin(run, events);
-  if (begun.ok()) (void)guest_->finish();
+  const Result<void> finished = begun.ok() ? guest_->finish() : Result<void>();
   const BudgetResult used = meter->finish();
   Outcome outcome;
   if (begun.ok()) {
-    outcome = ending_of_handlers(used.reason).value_or(Outcome{});
+    outcome = ending_of_handlers(finished, used.reason).value_or(Outcome{});
   } else {
     SW_TRY(outcome, conclude_failure(std::move(begun).error(), used.reason));
     outcome.cut_off = true;

@@ -74,7 +74,7 @@ class Session final : public SessionInstance {
   Result<Outcome> evaluate(const Run& run, RunEvents& events);
   Result<Outcome> end(const Run& run, RunEvents& events);
   std::optional<Outcome> finish(const RunLimits& limits);
-  std::optional<Outcome> ending_of_handlers(StopReason stop) const;
+  std::optional<Outcome> ending_of_handlers(const Result<void>& finished, StopReason stop);
   void note_usage(Outcome& outcome, const BudgetResult& used) const;
   Result<Bytes> save_tmp();
   Result<void> restore_tmp(BytesView blob);

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "bake/bake.h"
 #include "engine/embedded_engine.h"
 #include "sandbox_workers/engine/all_languages.h"
 
@@ -24,6 +25,17 @@ LazyEngine::LazyEngine(engine::Machine& machine, std::unique_ptr<engine::Languag
       progress_(std::move(progress)),
       info_(std::move(info)),
       language_(std::move(language)) {}
+
+bool LazyEngine::is_ready() const {
+  {
+    const MutexLock lock(mutex_);
+    if (engine_) return true;
+  }
+  const auto language = engine::find_language(info_.language);
+  if (!language.ok()) return false;
+  return bake::bake_status(machine_.wasm(), machine_.environment().cache, (*language)->manifest())
+      .baked;
+}
 
 Result<std::shared_ptr<engine::Engine>> LazyEngine::load() {
   const MutexLock lock(mutex_);

@@ -23,6 +23,7 @@ class LazyEngine final : public engine::Engine {
 
   const engine::EngineInfo& info() const override { return info_; }
   Result<Outcome> run(const Run& run, RunEvents& events) override;
+  bool is_ready() const override;
   bool has_sessions() const override { return true; }
   Result<std::unique_ptr<engine::SessionInstance>> boot() override;
   Result<std::unique_ptr<engine::SessionInstance>> restore(engine::SnapshotSource& source) override;
@@ -38,7 +39,7 @@ class LazyEngine final : public engine::Engine {
   engine::Machine& machine_;
   const engine::Progress progress_;
   const engine::EngineInfo info_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::unique_ptr<engine::Language> language_ SW_GUARDED_BY(mutex_);  // until it is loaded
   std::shared_ptr<engine::Engine> engine_ SW_GUARDED_BY(mutex_);      // shared with runs
 };

@@ -99,7 +99,7 @@ Result<SandboxInfo> Sandbox::info() const {
 }
 
 Result<void> Sandbox::destroy() const {
-  RunOutput nobody_reads;
+  sandbox::NoOutput nobody_reads;
   return destroy(nobody_reads);
 }
 
@@ -173,7 +173,7 @@ Result<void> Context::remove_checkpoint(std::string_view name) const {
 }
 
 Result<void> Context::remove() const {
-  RunOutput nobody_reads;
+  sandbox::NoOutput nobody_reads;
   return remove(nobody_reads);
 }
 

@@ -17,6 +17,7 @@ struct WorkspaceFolder::Loaded {
 
   wasi::HostFolder folder;
   Workspace workspace;
+  wasi::TreeState given = {};  // to the last run
 };
 
 WorkspaceFolder::WorkspaceFolder(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
@@ -38,7 +39,8 @@ Result<WorkspaceFolder> WorkspaceFolder::load(const std::filesystem::path& folde
   return WorkspaceFolder(std::make_unique<Loaded>(*std::move(loaded)));
 }
 
-std::shared_ptr<const RunFiles> WorkspaceFolder::files() const {
+std::shared_ptr<const RunFiles> WorkspaceFolder::files() {
+  loaded_->given = loaded_->workspace.remember();
   return loaded_->workspace.for_run(Hashes::kWithout);
 }
 
@@ -49,8 +51,8 @@ const std::vector<std::string>& WorkspaceFolder::left_out() const {
 WriteBackReport WorkspaceFolder::write_back(const Outcome& outcome) {
   if (outcome.files) {
     Workspace& workspace = loaded_->workspace;
-    const auto applied = workspace.apply_diff(*outcome.files, workspace.remember(),
-                                              wasi::SystemClocks().realtime_ns());
+    const auto applied =
+        workspace.apply_diff(*outcome.files, loaded_->given, wasi::SystemClocks().realtime_ns());
     if (!applied.ok()) return {.error = applied.error().message};
   }
   auto done = loaded_->folder.write_back();

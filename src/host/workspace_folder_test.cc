@@ -28,6 +28,23 @@ TEST(WorkspaceFolder, ARunReadsAFolderAndWhatItWritesIsWrittenBack) {
   EXPECT_EQ(as_text(read_file(folder.path() / "out").value()), "42");
 }
 
+TEST(WorkspaceFolder, OneRunsWriteBackLeavesWhatAnotherMade) {
+  const auto folder =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-host-").value();
+  WorkspaceFolder loaded = WorkspaceFolder::load(folder.path()).value();
+  const Host host = Host::open().value();
+  const auto files = loaded.files();
+  std::vector<Outcome> outcomes;
+  for (const char* name : {"a", "b"}) {
+    sw::Run run{.language = "js", .code = std::string("fs.mkdirSync('") + name + "')"};
+    run.files = files;
+    outcomes.push_back(host.run(run).value());
+  }
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(loaded.write_back(outcome).error, "");
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "a"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "b"));
+}
+
 TEST(WorkspaceFolder, SaysWhyNothingIsWritten) {
   const auto folder =
       TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-host-").value();

@@ -172,6 +172,10 @@ Result<void> Interpreter::ensure_session(Execution& run) {
   if (!engine_->has_sessions()) {
     return Error{ErrorCode::kBadReply, "This engine has no session support", 0};
   }
+  if (run.args.run.ends_context && !engine_->is_ready()) {
+    add(told.note, "exit handlers did not run: the language is not prepared");
+    return {};
+  }
   MutexLock lock(mutex_);
   if (!contexts_->has_memory(run.id())) {
     lock.unlock();
@@ -190,7 +194,12 @@ Result<void> Interpreter::ensure_session(Execution& run) {
 }
 
 Result<void> Interpreter::boot(Execution& run, std::string_view note) {
-  if (run.args.run.ends_context) return {};  // there is nothing to end
+  if (run.args.run.ends_context) {
+    if (run.row.executions != 0) {
+      add(run.told().note, "exit handlers did not run: no memory of this build is saved");
+    }
+    return {};
+  }
   auto session = engine_->boot();
   if (!session.ok()) return engine_failed(session.error());
   const MutexLock lock(mutex_);
@@ -255,11 +264,11 @@ Result<ExecuteResponse> Interpreter::conclude(Execution& run) {
   return answer(run);
 }
 
-/// What exit handlers wrote is kept, unless they were stopped by force.
-Result<ExecuteResponse> Interpreter::conclude_end(Execution& run) {
+/// What exit handlers wrote is kept, unless they were stopped by force. The context stays until it is
+/// removed: what it wrote has to be stored first.
+ExecuteResponse Interpreter::conclude_end(Execution& run) {
   run.resident.reset();
   if (run.response.outcome.cut_off) run.put_files_back();
-  SW_CHECK_OK(contexts_->remove(run.id()));
   run.told().id = run.id();
   run.told().executions = run.row.executions;
   run.response.outcome.cwd = protocol::kWorkspacePath;

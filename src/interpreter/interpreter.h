@@ -84,7 +84,7 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
   Result<void> restore(Execution& run, const snapshot::VersionInfo& version) SW_EXCLUDES(mutex_);
   Result<void> execute(Execution& run) SW_EXCLUDES(mutex_);
   Result<protocol::ExecuteResponse> conclude(Execution& run) SW_REQUIRES(mutex_);
-  Result<protocol::ExecuteResponse> conclude_end(Execution& run) SW_REQUIRES(mutex_);
+  static protocol::ExecuteResponse conclude_end(Execution& run);
   void decide(Execution& run) SW_REQUIRES(mutex_);
   void roll_back(Execution& run) SW_REQUIRES(mutex_);
   Result<void> store(Execution& run) SW_REQUIRES(mutex_);

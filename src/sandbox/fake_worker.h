@@ -231,7 +231,7 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     const std::lock_guard lock(worker_.mutex_);
     SW_CHECK_OK(called(fmt::format("end {}", run.context)));
     if (worker_.refuse) return *worker_.refuse;
-    if (state().executions.erase(run.context) == 0) {
+    if (!state().executions.contains(run.context)) {
       return protocol::context_not_found(run.context);
     }
     (void)output.write(wasi::Stream::kStdout, as_bytes("ended\n"));

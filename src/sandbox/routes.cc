@@ -131,7 +131,7 @@ class Routes {
     const std::string& method = request_.method;
     if (id.empty()) return not_found();
     if (method == "DELETE" && slash == std::string_view::npos) {
-      RunOutput nobody_reads;
+      NoOutput nobody_reads;
       return done(sandbox_.delete_context(id, nobody_reads));
     }
     if (method == "POST" && what == "fork") return fork(id);
@@ -165,7 +165,7 @@ class Routes {
   }
 
   Handled destroy() {
-    RunOutput nobody_reads;
+    NoOutput nobody_reads;
     return done(sandbox_.destroy(nobody_reads));
   }
 

@@ -213,6 +213,13 @@ std::set<std::string> Sandbox::bindings_in_use() {
   return names;
 }
 
+namespace {
+
+/// For the exit handlers of a context after others have used up the time.
+constexpr std::chrono::nanoseconds kExitHandlersWallMin = std::chrono::milliseconds(50);
+
+}  // namespace
+
 Result<void> Sandbox::destroy(RunEvents& events) {
   MutexLock lock(mutex_);
   ++ending_;  // no run begins until it is done
@@ -222,7 +229,11 @@ Result<void> Sandbox::destroy(RunEvents& events) {
   {
     const Unlocked unlocked(mutex_);
     interrupt_all();
-    for (const ContextRecord& context : contexts) (void)end_context(context.id, events);
+    const auto deadline = std::chrono::steady_clock::now() + kExitHandlersWallMax;
+    for (const ContextRecord& context : contexts) {
+      const std::chrono::nanoseconds left = deadline - std::chrono::steady_clock::now();
+      (void)end_context(context.id, std::max(left, kExitHandlersWallMin), events);
+    }
   }
   while (!runs_.empty()) no_runs_.wait(lock);
   turns_.wait_for_none(lock);

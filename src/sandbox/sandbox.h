@@ -39,8 +39,16 @@
 
 namespace sw::sandbox {
 
-/// Time that the exit handlers of a context have, when it is deleted.
+/// Time that exit handlers have when a context is deleted, and all of a sandbox's when it is destroyed.
 inline constexpr std::chrono::seconds kExitHandlersWallMax{5};
+
+/// For output that nobody reads.
+class NoOutput final : public RunEvents {
+ public:
+  wasi::Errno write(wasi::Stream /*stream*/, BytesView /*bytes*/) override {
+    return wasi::Errno::kSuccess;
+  }
+};
 
 struct SandboxOptions {
   wasi::TreeLimits files = kWorkspaceLimits;  ///< for hosts and guests
@@ -123,8 +131,10 @@ class Sandbox final : public object::Object {
   /// Oldest first.
   Result<std::vector<ContextRecord>> contexts();
   Result<ContextRecord> context(std::string_view id);
-  /// Stops its runs, then lets its exit handlers run, which print to `events`. Files stay. Also when
-  /// its Worker cannot be reached.
+  /// Stops its runs, then lets its exit handlers run, which print to `events`; so does this, if they do
+  /// not end well or cannot run. They wait for their turn as a run does. Files stay. Also when its
+  /// Worker cannot be reached.
+  /// Errors: kLimitExceeded when too many runs wait.
   Result<void> delete_context(std::string_view id, RunEvents& events);
 
   // --- runs. An error of the code is part of the outcome; docs/sandbox.md says what is kept after it.
@@ -239,7 +249,9 @@ class Sandbox final : public object::Object {
   Result<Finished> run_in_context(const Launch& launch, RunEvents& events) SW_EXCLUDES(mutex_);
   Result<std::shared_ptr<Launch>> prepare(Run run, const std::string& binding) SW_EXCLUDES(mutex_);
   void forget_run(const Launch& launch) SW_EXCLUDES(mutex_);
-  Result<Finished> end_context(std::string_view id, RunEvents& events) SW_EXCLUDES(mutex_);
+  Result<void> end_context(std::string_view id, std::chrono::nanoseconds wall_max,
+                           RunEvents& events) SW_EXCLUDES(mutex_);
+  void remove_at_interpreter(const Execution& execution) SW_REQUIRES(mutex_);
   Result<void> rewind(std::string_view id, const Question& question) SW_EXCLUDES(mutex_);
 
   Result<std::optional<std::string>> stored_key(storage::Reader& reader) const;

@@ -157,15 +157,26 @@ Result<protocol::ContextInfo> Sandbox::ask(const ContextRecord& context, const Q
   return binding.answer(question(*interpreter));
 }
 
-Result<Finished> Sandbox::end_context(std::string_view id, RunEvents& events) {
+Result<void> Sandbox::end_context(std::string_view id, std::chrono::nanoseconds wall_max,
+                                  RunEvents& events) {
   Run run{.context = std::string(id), .ends_context = true, .limits = parts_.options.run_limits};
-  run.limits.wall_max = kExitHandlersWallMax;
-  return this->run(std::move(run), {}, events);
+  run.limits.wall_max = wall_max;
+  run.limits.output_bytes_max = 0;
+  const auto ended = this->run(std::move(run), {}, events);
+  if (!ended.ok()) return ended.error();
+  const auto tell = [&](const std::string& what) {
+    const std::string line = fmt::format("context '{}': {}\n", id, what);
+    (void)events.write(wasi::Stream::kStderr, as_bytes(line));
+  };
+  if (ended->outcome.error) tell(ended->outcome.error->message);
+  if (!ended->outcome.context->note.empty()) tell(ended->outcome.context->note);
+  return {};
 }
 
 Result<void> Sandbox::delete_context(std::string_view id, RunEvents& events) {
   SW_CHECK_OK(interrupt(id));
-  if (end_context(id, events).ok()) return {};
+  auto ended = end_context(id, kExitHandlersWallMax, events);
+  if (ended.ok() || ended.error().code == ErrorCode::kLimitExceeded) return ended;
   // It is deleted even if it cannot be run any more.
   MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);

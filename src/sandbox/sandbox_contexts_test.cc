@@ -116,7 +116,7 @@ TEST_F(SandboxTest, DeletingAContextLeavesTheFilesAndAsksItsWorkerOnce) {
   ASSERT_EQ(write("f", "text").status, 200);
   const std::string id = create("PYTHON");
   EXPECT_EQ(remove("/contexts/" + id).status, 200);
-  EXPECT_EQ(python->calls.back(), "end " + id);
+  EXPECT_EQ(python->calls.back(), "remove " + id);
   EXPECT_EQ(remove("/contexts/" + id).refusal(),
             "404 CONTEXT_NOT_FOUND Code context '" + id + "' not found");
   EXPECT_EQ(read("f"), "text");

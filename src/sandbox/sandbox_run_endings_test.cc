@@ -92,7 +92,7 @@ TEST_F(SandboxRunsTest, DeletingAContextRunsItsExitHandlers) {
   EXPECT_TRUE(sandbox().delete_context("a", printed_at_end).ok());
   EXPECT_EQ(printed_at_end.out, "ended\n");
   EXPECT_EQ(read("left"), "behind");
-  EXPECT_EQ(python->calls.back(), "end a");
+  EXPECT_EQ(python->calls.back(), "remove a") << "what it wrote is stored first";
   EXPECT_THAT(context_ids(), IsEmpty());
   EXPECT_EQ(sandbox().delete_context("a", printed_at_end).error().code,
             ErrorCode::kContextNotFound);

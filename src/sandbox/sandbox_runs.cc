@@ -210,7 +210,20 @@ Result<Finished> Sandbox::run_in_context(const Launch& launch, RunEvents& events
   const object::Turns::Turn turn(turns_, launch.run.context, lock);
   Execution execution{.launch = launch};
   SW_CHECK_OK(begin(execution));
-  return end(execution, execute(execution, events));
+  Result<protocol::ExecuteResponse> answer = execute(execution, events);
+  if (!launch.run.ends_context) return end(execution, std::move(answer));
+  // Nobody makes another context of the name before this one is gone everywhere.
+  const object::Turns::Turn making(turns_, kNewContexts, lock);
+  Result<Finished> ended = end(execution, std::move(answer));
+  if (ended.ok()) remove_at_interpreter(execution);
+  return ended;
+}
+
+/// Best effort: what cannot be reached now expires on its own.
+void Sandbox::remove_at_interpreter(const Execution& execution) {
+  const Unlocked unlocked(mutex_);
+  const auto interpreter = execution.launch.binding.interpreter(execution.key);
+  if (interpreter.ok()) (void)(*interpreter)->remove(execution.context.id);
 }
 
 Result<protocol::ExecuteResponse> Sandbox::execute(Execution& execution, RunEvents& events) {

@@ -164,10 +164,11 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"ignores_cancel",
               {.ignores_cancel = true},
               "an endless program ends when it is cancelled: expected"},
+        Fault{"changes_descend", {.changes_descend = true}, "must ascend and not overlap"},
         Fault{"no_memory", {.no_memory = true}, "`snapshot` gives no memory"},
         Fault{"end_fails",
               {.end_fails = true},
-              "a context that ends is gone, and no error: expected no error, got the error Error: "
+              "a context ends without an error: expected no error, got the error Error: "
               "as asked"},
         Fault{"limit_is_completed",
               {.limit_is_completed = true},

@@ -55,6 +55,7 @@ class CounterEngine final : public engine::Engine {
     bool end_fails = false;
     bool ignores_cancel = false;
     bool no_memory = false;  ///< in a snapshot
+    bool changes_descend = false;
   };
 
   CounterEngine() : CounterEngine(Faults{}) {}
@@ -121,6 +122,7 @@ class CounterEngine final : public engine::Engine {
       engine::SessionSnapshot snapshot;
       if (!faults_.no_memory) snapshot.memory = std::make_unique<SpanPageSource>(memory_);
       if (!faults_.forgets_changes) snapshot.changed = {{0, 4096}};
+      if (faults_.changes_descend) snapshot.changed = {{0, 8192}, {4096, 8192}};
       const bool keep_open = place_.file_open && !faults_.loses_open_file;
       const std::string extra =
           (keep_open ? "+" : "-") + (faults_.forgets_cwd ? "/workspace" : place_.cwd);

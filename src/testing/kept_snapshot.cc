@@ -57,17 +57,18 @@ Result<BytesView> KeptSnapshot::fill(PageSink& memory, BytesView /*base*/) {
 }
 
 Result<void> KeptSnapshot::check_changed(const engine::SessionSnapshot& snapshot) const {
-  std::vector<ByteRange> changed = snapshot.changed;
-  std::ranges::sort(changed, {}, &ByteRange::begin);
   std::size_t at = 0;
-  for (const ByteRange& range : changed) {
+  for (const ByteRange& range : snapshot.changed) {
+    if (range.begin < at) {
+      return Error{ErrorCode::kInternal, "the ranges in `changed` must ascend and not overlap", 0};
+    }
     if (range.end < range.begin || range.end > memory_.size()) {
       return Error{ErrorCode::kInternal, "`changed` names bytes that the memory does not have", 0};
     }
     if (range.begin > at && !is_as_base(memory_, snapshot.base, at, range.begin)) {
       return misses(at, range.begin);
     }
-    at = std::max(at, range.end);
+    at = range.end;
   }
   if (is_as_base(memory_, snapshot.base, at, memory_.size())) return {};
   return misses(at, memory_.size());

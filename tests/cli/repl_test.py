@@ -123,6 +123,15 @@ class FromAPipe(unittest.TestCase):
                 ran = self.repl(language, f"{register}\n1 + 1\n")
                 self.assertEqual((ran.stdout, ran.stderr), ("2\nbye\n", ""))
 
+    def test_exit_handlers_that_never_end_are_stopped_and_named(self):
+        ran = self.repl("javascript", "process.on('exit', () => { for (;;); }); 1\n")
+        self.assertEqual(ran.stdout, "1\n")
+        self.assertIn("context 'javascript': time limit of 5 s reached by exit handlers", ran.stderr)
+
+    def test_what_exit_handlers_print_is_not_cut(self):
+        ran = self.repl("javascript", "process.on('exit', () => console.log('x'.repeat(3e6))); 1\n")
+        self.assertEqual(len(ran.stdout), 3_000_003)
+
     def test_exit_in_the_code_is_the_status(self):
         self.assertEqual(self.repl("python", "raise SystemExit(7)\n1 + 1\n").returncode, 7)
 

@@ -55,7 +55,7 @@ struct SessionSnapshot {
   /// What every instance of this build begins with; zeros follow it. May be empty. Valid as long as
   /// the engine.
   BytesView base;
-  /// Whatever may differ from `base`. May say too much, not too little.
+  /// Ascending, not overlapping: all that differs from `base`, or ever did. May say too much.
   std::vector<ByteRange> changed;
   /// Anything else the engine wants back on restore: a handle, open files, counters. Small.
   Bytes extra;
@@ -110,6 +110,8 @@ class Engine {
   /// Errors: as SessionInstance::execute.
   virtual Result<Outcome> run(const Run& run, RunEvents& events) = 0;
 
+  /// False while an instance can only be had after work that takes minutes (fetching, compiling).
+  virtual bool is_ready() const { return true; }
   /// Whether there are code contexts: `boot` and `restore` work.
   virtual bool has_sessions() const { return false; }
   /// A fresh instance. Within `on_guest_thread`.

@@ -37,7 +37,7 @@ class WorkspaceFolder {
   WorkspaceFolder& operator=(WorkspaceFolder&&) noexcept;
 
   /// For Run::files.
-  std::shared_ptr<const RunFiles> files() const;
+  std::shared_ptr<const RunFiles> files();
   /// What could not be loaded, with the reason; `write_back` leaves it alone.
   const std::vector<std::string>& left_out() const;
   /// Makes the folder look as the run left the files. Each file is replaced as a whole: a reader

@@ -38,8 +38,8 @@ class Interpreter {
   /// Everything, as if it had never been.
   virtual Result<void> destroy() = 0;
 
-  /// Runs a cell, or ends the context (Run::ends_context) and removes it. What the code did wrong is
-  /// part of the answer.
+  /// Runs a cell, or ends the context (Run::ends_context), which is then to be removed. What the code
+  /// did wrong is part of the answer.
   virtual Result<ExecuteResponse> execute(ExecuteArgs args, RunEvents& events) = 0;
 
   /// A context that goes on from where `id` is saved.

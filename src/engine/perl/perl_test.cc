@@ -350,6 +350,18 @@ TEST(PerlSession, RunsEndBlocksOnceWhenItFinishes) {
   });
 }
 
+TEST(PerlRun, ACrashInAnEndBlockIsACrashOfTheRun) {
+  on_guest_thread([] {
+    RunOutput sink;
+    const Outcome outcome =
+        PerlMachine::get()
+            .perl->run({.code = "END { unpack('P4', pack('L', 0xfffffff0)) } 1"}, sink)
+            .value();
+    EXPECT_EQ(outcome.ending, Ending::kCrashed);
+    EXPECT_TRUE(outcome.cut_off);
+  });
+}
+
 TEST(PerlRandom, DiffersInEveryFreshInterpreter) {
   on_guest_thread([] {
     std::set<std::string> seen;
