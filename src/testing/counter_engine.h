@@ -146,7 +146,10 @@ class CounterEngine final : public engine::Engine {
         return failed("EngineError", Ending::kGuestError);
       }
       if (code == "limit") {
-        if (request.cancel.stop_requested() && faults_.ignores_cancel) return value("0");
+        if (request.cancel.stop_requested()) {
+          if (faults_.ignores_cancel) return value("0");
+          return failed(kExecutionLimitError, Ending::kCancelled);
+        }
         if (request.files ? faults_.ignores_limit_in_cell : faults_.ignores_limit) wait_for_ever();
         if (faults_.limit_is_completed) return failed(kExecutionLimitError, Ending::kCompleted);
         if (faults_.limit_changes_memory) set(get() + 1);

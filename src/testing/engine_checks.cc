@@ -76,7 +76,9 @@ Result<void> check_cancelled(Checks& checks, Engine& engine, const std::string& 
   Run request = request_for(code);
   request.cancel = stop.get_token();
   SW_TRY(const Outcome outcome, run(checks, engine, request));
-  return expect_limit(outcome);
+  SW_CHECK_OK(expect_error(outcome));
+  if (outcome.ending == Ending::kCancelled) return {};
+  return violated(fmt::format("`ending` is not kCancelled for {}", describe(outcome)));
 }
 
 }  // namespace
