@@ -17,8 +17,6 @@ using protocol::ExecuteResponse;
 
 namespace {
 
-bool is_error(Ending ending) { return ending != Ending::kCompleted && ending != Ending::kExited; }
-
 /// An engine's author may say how a run ended by the error alone.
 Ending ending_of(const Outcome& outcome) {
   if (!outcome.error || outcome.ending != Ending::kCompleted) return outcome.ending;
@@ -66,6 +64,8 @@ Interpreter::Interpreter(std::shared_ptr<engine::Engine> engine, ResidencyPool& 
                          std::unique_ptr<Contexts> contexts)
     : engine_(std::move(engine)), pool_(pool), contexts_(std::move(contexts)) {}
 
+bool is_error(Ending ending) { return ending != Ending::kCompleted && ending != Ending::kExited; }
+
 Interpreter::~Interpreter() { pool_.clear(this); }
 
 Result<std::unique_ptr<Interpreter>> Interpreter::open(std::shared_ptr<engine::Engine> engine,
@@ -112,7 +112,6 @@ Result<ExecuteResponse> Interpreter::execute(protocol::ExecuteArgs args, RunEven
   Execution run{.args = std::move(args), .events = events};
   if (!run.args.run.files) run.args.run.files = std::make_shared<const RunFiles>();
   run.response.outcome.context.emplace();
-  run.put_files_back();
   MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, run.id(), lock);
   Result<void> ready = prepare(run);
@@ -120,6 +119,8 @@ Result<ExecuteResponse> Interpreter::execute(protocol::ExecuteArgs args, RunEven
     const Unlocked unlocked(mutex_);
     if (ready.ok()) ready = ensure_session(run);
     if (ready.ok() && run.resident->session) ready = execute(run);
+    // Nothing was run, or the engine has no files.
+    if (ready.ok() && !run.response.outcome.files) run.put_files_back();
   }
   Result<ExecuteResponse> answered = ready.ok() ? conclude(run) : std::move(ready).error();
   // An instance that was found is as good as before a run that did not begin.
@@ -250,7 +251,6 @@ Result<void> Interpreter::execute(Execution& run) {
     outcome->cwd.clear();
   }
   outcome->context = std::move(run.response.outcome.context);
-  if (!outcome->files) outcome->files = std::move(run.response.outcome.files);
   outcome->ending = ending_of(*outcome);
   run.response.outcome = *std::move(outcome);
   if (run.resident && run.resident->session->invalid()) run.resident.reset();

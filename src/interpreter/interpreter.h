@@ -37,6 +37,9 @@
 
 namespace sw::interpreter {
 
+/// Did a run end in a way that AfterError is about?
+bool is_error(Ending ending);
+
 /// Calls for one context happen one at a time; those for several go on side by side. Questions about
 /// contexts never wait for a run.
 /// Threads: any; `execute` needs a guest's stack if the engine does.

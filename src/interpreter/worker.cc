@@ -77,9 +77,8 @@ Result<Outcome> Worker::run(const Run& run, RunEvents& events) {
   const auto began = std::chrono::steady_clock::now();
   Result<Outcome> outcome = engine_->run(run, events);
   if (!outcome.ok()) outcome = engine::engine_error_outcome(outcome.error());
-  const bool failed = outcome->ending != Ending::kCompleted && outcome->ending != Ending::kExited;
   const bool files_go_back = run.on_error.value_or(AfterError::kKeep) != AfterError::kKeep;
-  if (outcome->cut_off || (failed && files_go_back)) outcome->files.reset();
+  if (outcome->cut_off || (is_error(outcome->ending) && files_go_back)) outcome->files.reset();
   if (outcome->usage.wall.count() == 0) {
     outcome->usage.wall = std::chrono::steady_clock::now() - began;
   }
