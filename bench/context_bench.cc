@@ -161,7 +161,7 @@ void fork(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine
   create_context(*worker);
   run(*worker, define);
   for (auto _ : state) {
-    must(interpreter_of(*worker)->fork("c", "d"));
+    must(interpreter_of(*worker)->fork("c", "d", {}));
     state.PauseTiming();
     must(interpreter_of(*worker)->remove("d"));
     state.ResumeTiming();

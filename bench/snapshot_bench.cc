@@ -165,6 +165,22 @@ void restore(benchmark::State& state, const Shape& shape, Where where) {
   state.counters["packs_read"] = packs;
 }
 
+/// Steps of a session that has done `steps` before: each costs what it costs in a young one.
+void save_after(benchmark::State& state, const Shape& shape, int steps) {
+  Session session(shape, Where::kSqlite);
+  for (int i = 60; i < steps; ++i) session.step();
+  const double written = bytes_written();
+  double in_packs = 0;
+  for (auto _ : state) in_packs += static_cast<double>(session.step().bytes_written);
+  const auto measured = static_cast<double>(state.iterations());
+  state.counters["pack_bytes"] = in_packs / measured;
+  state.counters["file_bytes"] = (bytes_written() - written) / measured;
+  const StorageUsage usage = must(session.store().usage("c"));
+  state.counters["packs"] = static_cast<double>(usage.packs);
+  state.counters["stored_bytes"] = static_cast<double>(usage.bytes);
+  state.counters["kept"] = static_cast<double>(must(session.store().history("c")).size());
+}
+
 void fork(benchmark::State& state, const Shape& shape, Where where) {
   Session session(shape, where);
   int forks = 0;
@@ -185,6 +201,14 @@ void register_all() {
       add("save", save)->UseRealTime();
       add("restore", restore)->UseManualTime();
       add("fork", fork)->UseRealTime();
+    }
+    for (const int steps : {60, 200, 1000, 2000}) {
+      benchmark::RegisterBenchmark(
+          fmt::format("snapshot/save_after/{}/{}", shape.name, steps).c_str(),
+          [=](benchmark::State& state) { save_after(state, shape, steps); })
+          ->Unit(benchmark::kMicrosecond)
+          ->Iterations(200)
+          ->UseRealTime();
     }
   }
 }

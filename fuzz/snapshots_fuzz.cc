@@ -80,13 +80,12 @@ void uncompress(Row& row, Compression& compression) {
 }
 
 void make_sum_right(Row& row, const Options& options) {
-  const bool is_pack = row.table == options.packs_table;
+  const bool is_pack = row.table == options.packs_table && pack_of_key(row.key);
   const std::size_t head = is_pack ? kHeadBytes : kRowHeadBytes;
   if (row.value.size() < head) return;
   const auto id = pack_of_key(row.key);
   const std::uint64_t seed = !is_pack ? XXH3_64bits(row.key.data(), row.key.size())
-                             : id     ? (std::uint64_t{id->owner} << 32U) | id->sequence
-                                      : 0;
+                                      : (std::uint64_t{id->owner} << 32U) | id->sequence;
   const BytesView body = BytesView(row.value).subspan(head);
   const std::uint64_t sum = XXH3_64bits_withSeed(body.data(), body.size(), seed);
   for (std::size_t i = 0; i < 8; ++i)
@@ -122,7 +121,7 @@ std::vector<Row> good_rows() {
   std::vector<Row> rows =
       rows_of(*store.object, std::array{options.contexts_table, options.packs_table});
   for (Row& row : rows) {
-    if (row.table == options.packs_table) uncompress(row, compression);
+    if (pack_of_key(row.key) && row.table == options.packs_table) uncompress(row, compression);
     make_sum_right(row, options);
   }
   return rows;
@@ -148,19 +147,24 @@ void restore(SnapshotStore& store, const std::string& name, const VersionInfo& v
 
 /// Everything that can be asked of a store, without looking at the answers.
 void use(Store& rows) {
-  auto store = SnapshotStore::open(*rows.object, {.history_max = 3});
+  auto store = SnapshotStore::open(*rows.object, {.history = {.full = 3, .every = 2}});
   if (!store.ok()) return;
   for (const std::string& name : (*store)->contexts()) {
     (void)(*store)->usage(name);
-    const auto versions = (*store)->versions(name);
-    if (versions.ok()) {
-      require(!versions->empty(), "a context has a version");
-      for (const VersionInfo& version : *versions) restore(**store, name, version);
+    const auto history = (*store)->history(name);
+    if (history.ok()) {
+      require(!history->empty(), "a context has a version");
+      for (const HistoryEntry& entry : *history) {
+        const auto version = (*store)->version(name, entry.version);
+        if (version.ok()) restore(**store, name, *version);
+        (void)(*store)->version_of_step(name, entry.step);
+      }
     }
     const auto checkpoints = (*store)->checkpoints(name);
     if (checkpoints.ok() && !checkpoints->empty())
       (void)(*store)->rewind(name, checkpoints->front().version, 4);
     (void)(*store)->undo(name, 1, 5);
+    (void)(*store)->take_back(name, 5);
     (void)(*store)->add_checkpoint(name, "new", 6);
     (void)(*store)->fork(name, {}, name + "2", 7);
   }

@@ -125,7 +125,7 @@ void Core::add_language(std::shared_ptr<engine::Engine> engine) {
   interpreter::RuntimeWorkerOptions options;
   options.idle_ttl = settings.idle_ttl;
   options.contexts_max = settings.contexts_max;
-  options.undo_max = settings.undo_max;
+  options.history = settings.history;
   const engine::EngineInfo& about = engine->info();
   HostedLanguage hosted{.info = {.id = about.language,
                                  .aliases = about.aliases,

@@ -191,6 +191,15 @@ TEST(Host, AContextIsForkedUndoneAndTakenBackToACheckpoint) {
   EXPECT_EQ(main.run({.code = "x"})->value->text, "1");
   EXPECT_EQ(main.checkpoints()->front().name, "one");
   ASSERT_TRUE(main.remove_checkpoint("one").ok());
+  ASSERT_TRUE(main.restore(2).ok());
+  EXPECT_EQ(main.run({.code = "x"})->value->text, "2");
+  const auto history = main.history().value();
+  ASSERT_EQ(history.size(), 6U);
+  EXPECT_EQ(history[0].code, "var x = 1");
+  EXPECT_EQ(history[1].step, 2U);
+  EXPECT_TRUE(history[5].current);
+  EXPECT_EQ(main.fork("third", 4).value().run({.code = "x"})->value->text, "3");
+  EXPECT_EQ(main.restore(77).error().code, ErrorCode::kNotFound);
   ASSERT_TRUE(branch.remove().ok());
   EXPECT_EQ(branch.info().error().code, ErrorCode::kContextNotFound);
 }

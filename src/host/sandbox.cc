@@ -136,9 +136,26 @@ Result<ContextInfo> Context::info() const {
   return info_of(record);
 }
 
-Result<Context> Context::fork(std::string new_id) const {
+Result<std::vector<HistoryEntry>> Context::history() const {
   SW_TRY(const auto lease, sandbox_.core_->sandbox(sandbox_.id_));
-  SW_TRY(const sandbox::ContextRecord made, lease->fork(id_, std::move(new_id)));
+  SW_TRY(auto known, lease->history(id_));
+  std::vector<HistoryEntry> entries;
+  for (protocol::HistoryEntry& one : known) {
+    entries.push_back({.step = one.step,
+                       .taken_at = time_of(one.taken_at_ms),
+                       .code = std::move(one.code),
+                       .bytes = one.bytes,
+                       .files = std::move(one.files),
+                       .files_changed = one.files_changed,
+                       .current = one.current,
+                       .checkpoints = std::move(one.checkpoints)});
+  }
+  return entries;
+}
+
+Result<Context> Context::fork(std::string new_id, const ContextVersion& from) const {
+  SW_TRY(const auto lease, sandbox_.core_->sandbox(sandbox_.id_));
+  SW_TRY(const sandbox::ContextRecord made, lease->fork(id_, std::move(new_id), from));
   return Context(sandbox_, made.id);
 }
 
@@ -152,9 +169,9 @@ Result<void> Context::checkpoint(std::string_view name) const {
   return lease->add_checkpoint(id_, name);
 }
 
-Result<void> Context::restore(std::string_view checkpoint) const {
+Result<void> Context::restore(const ContextVersion& version) const {
   SW_TRY(const auto lease, sandbox_.core_->sandbox(sandbox_.id_));
-  return lease->restore_checkpoint(id_, checkpoint);
+  return lease->restore(id_, version);
 }
 
 Result<std::vector<Checkpoint>> Context::checkpoints() const {

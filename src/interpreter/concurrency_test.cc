@@ -128,7 +128,7 @@ TEST_F(InterpreterTest, UndoWaitsForTheRunThatItTakesBack) {
 TEST_F(InterpreterTest, AForkHasWhatTheRunLeft) {
   run(kInc);
   BusyContext busy(*interpreter_, sandbox_, "c");
-  EXPECT_EQ(busy.after_it([&] { return interpreter_->fork("c", "f"); })->executions, 2u);
+  EXPECT_EQ(busy.after_it([&] { return interpreter_->fork("c", "f", {}); })->executions, 2u);
   EXPECT_EQ(value(run(kRead, "f")), "2");
 }
 
@@ -137,7 +137,7 @@ TEST_F(InterpreterTest, ACheckpointHasWhatTheRunLeft) {
   BusyContext busy(*interpreter_, sandbox_, "c");
   EXPECT_TRUE(busy.after_it([&] { return interpreter_->add_checkpoint("c", "two"); }).ok());
   run(kInc);
-  EXPECT_TRUE(interpreter_->restore_checkpoint("c", "two").ok());
+  EXPECT_TRUE(interpreter_->restore("c", "two").ok());
   EXPECT_EQ(value(run(kRead)), "2");
 }
 

@@ -9,6 +9,7 @@
 
 #include "sandbox_workers/base/utf8.h"
 #include "sandbox_workers/protocol/answers.h"
+#include "snapshot/old_history.h"
 
 namespace sw::interpreter {
 
@@ -52,11 +53,26 @@ Result<std::optional<Metadata>> read_metadata(storage::Reader& reader) {
   }
 }
 
+/// A row that is damaged is told when it is used.
+Result<std::uint64_t> saved_step(storage::Reader& reader, std::string_view context) {
+  SW_TRY(const auto bytes, reader.get(kContextsTable, context));
+  const auto row = bytes ? decode_context_row(*bytes) : Error{};
+  if (!row.ok()) return std::uint64_t{1};
+  return row->saved_execution.value_or(row->executions);
+}
+
 }  // namespace
 
 Contexts::Contexts(storage::ObjectStorage& storage, object::Clock& clock,
                    const ContextsOptions& options)
     : storage_(storage), clock_(clock), options_(options) {}
+
+storage::Schema Contexts::schema() {
+  const auto add_histories = [](storage::Transaction& transaction) {
+    return snapshot::add_histories(transaction, {}, &saved_step);
+  };
+  return {.steps = {add_histories}};
+}
 
 Result<std::unique_ptr<Contexts>> Contexts::open(storage::ObjectStorage& storage,
                                                  object::Clock& clock,
@@ -97,24 +113,18 @@ Result<void> Contexts::touch(storage::Transaction& transaction) {
   return transaction.put(kMetaTable, kMetaKey, encode(*meta));
 }
 
-template <class T>
-Result<T> Contexts::use_along(
-    const snapshot::ExtraWrites& body,
-    const std::function<Result<T>(const snapshot::ExtraWrites&)>& operate) {
-  return operate([&](storage::Transaction& transaction) -> Result<void> {
-    SW_CHECK_OK(body(transaction));
+snapshot::ExtraWrites Contexts::used(snapshot::ExtraWrites body) {
+  return [this, body = std::move(body)](storage::Transaction& transaction) -> Result<void> {
+    if (body) SW_CHECK_OK(body(transaction));
     return touch(transaction);
-  });
+  };
 }
 
 Result<void> Contexts::use(const snapshot::ExtraWrites& body) {
-  return use_along<void>(
-      body, [&](const snapshot::ExtraWrites& along) { return storage_.transact(along); });
+  return storage_.transact(used(body));
 }
 
-Result<void> Contexts::touch() {
-  return use([](storage::Transaction&) { return Result<void>(); });
-}
+Result<void> Contexts::touch() { return use({}); }
 
 Result<object::IdleVerdict> Contexts::alarm() {
   object::IdleVerdict verdict = object::IdleVerdict::kDisabled;
@@ -144,6 +154,12 @@ Result<std::optional<ContextRow>> Contexts::find(std::string_view id) {
     return {};
   }));
   return row;
+}
+
+Result<ContextRow> Contexts::existing(std::string_view id) {
+  SW_TRY(const auto row, find(id));
+  if (!row) return protocol::context_not_found(id);
+  return *row;
 }
 
 Result<Contexts::Rows> Contexts::list() {
@@ -198,9 +214,7 @@ Result<void> Contexts::remove(std::string_view id) {
   const snapshot::ExtraWrites erase_row = [&](storage::Transaction& transaction) {
     return transaction.erase(kContextsTable, id);
   };
-  if (!has_memory(id)) return use(erase_row);
-  return use_along<void>(
-      erase_row, [&](const snapshot::ExtraWrites& along) { return snapshots_->remove(id, along); });
+  return has_memory(id) ? snapshots_->remove(id, used(erase_row)) : use(erase_row);
 }
 
 Result<void> Contexts::destroy() {
@@ -217,13 +231,11 @@ Result<snapshot::SaveStats> Contexts::save(snapshot::LiveMemory& live, snapshot:
   ContextRow saved = row;
   saved.saved_execution = saved.executions;
   saved.saved_ms = step.time_ms = now_ms();
+  step.number = saved.executions;
   const snapshot::ExtraWrites write_row = [&](storage::Transaction& transaction) {
     return transaction.put(kContextsTable, id, encode(saved));
   };
-  SW_TRY(const snapshot::SaveStats stats,
-         use_along<snapshot::SaveStats>(write_row, [&](const snapshot::ExtraWrites& along) {
-           return snapshots_->save(live, step, along);
-         }));
+  SW_TRY(const snapshot::SaveStats stats, snapshots_->save(live, step, used(write_row)));
   row = std::move(saved);
   return stats;
 }
@@ -244,148 +256,14 @@ Result<bool> Contexts::take_back(std::string_view id, ContextRow& row) {
   if (!memory_went_on) {
     SW_CHECK_OK(use(write_row));
   } else if (!earlier.saved_execution) {
-    SW_CHECK_OK(use_along<void>(write_row, [&](const snapshot::ExtraWrites& along) {
-      return snapshots_->remove(id, along);
-    }));
+    SW_CHECK_OK(snapshots_->remove(id, used(write_row)));
   } else {
-    SW_TRY(const snapshot::VersionInfo newest_version, newest(id));
-    if (newest_version.history == 0) return false;
-    SW_TRY(const auto version,
-           use_along<snapshot::VersionInfo>(write_row, [&](const snapshot::ExtraWrites& along) {
-             return snapshots_->undo(id, 1, now_ms(), along);
-           }));
+    const auto version = snapshots_->take_back(id, now_ms(), used(write_row));
+    if (!version.ok() && version.error().code == ErrorCode::kNotFound) return false;
+    if (!version.ok()) return version.error();
   }
   row = std::move(earlier);
   return true;
-}
-
-// --- versions
-
-/// A row whose memory is now that of another moment. What the runs since did to it is gone, and the
-/// caller knows.
-ContextRow Contexts::rewound(ContextRow row) {
-  row.saved_execution = row.executions;
-  row.saved_ms = now_ms();
-  row.before.reset();
-  return row;
-}
-
-Result<ContextRow> Contexts::existing(std::string_view id) {
-  SW_TRY(const auto row, find(id));
-  if (!row) return protocol::context_not_found(id);
-  return *row;
-}
-
-Result<ContextRow> Contexts::with_memory(std::string_view id) {
-  SW_TRY(ContextRow row, existing(id));
-  if (!has_memory(id))
-    return protocol::refusal(fmt::format("Code context '{}' has no saved memory yet", id));
-  return row;
-}
-
-Result<ContextRow> Contexts::fork(std::string_view id, std::string_view new_id) {
-  SW_TRY(ContextRow row, existing(id));
-  SW_CHECK_OK(check_new(new_id));
-  row.created_ms = row.last_used_ms = now_ms();
-  row.executions = row.saved_execution.value_or(0);
-  row.before.reset();
-  if (!has_memory(id)) {
-    SW_CHECK_OK(use(writer_of(new_id, row)));
-    return row;
-  }
-  SW_TRY(const auto version, use_along<snapshot::VersionInfo>(
-                                 writer_of(new_id, row), [&](const snapshot::ExtraWrites& along) {
-                                   return snapshots_->fork(id, std::nullopt, new_id, now_ms(),
-                                                           along);
-                                 }));
-  return row;
-}
-
-Result<ContextRow> Contexts::undo(std::string_view id, std::uint32_t runs) {
-  SW_TRY(ContextRow row, with_memory(id));
-  row = rewound(std::move(row));
-  SW_TRY(const auto version, use_along<snapshot::VersionInfo>(
-                                 writer_of(id, row), [&](const snapshot::ExtraWrites& along) {
-                                   return snapshots_->undo(id, runs, now_ms(), along);
-                                 }));
-  return row;
-}
-
-Result<snapshot::CheckpointInfo> Contexts::add_checkpoint(std::string_view id,
-                                                          std::string_view name) {
-  SW_TRY(const ContextRow row, with_memory(id));
-  const std::int64_t now = now_ms();
-  SW_TRY(const auto version,
-         use_along<snapshot::VersionInfo>([](auto&) { return Result<void>(); },
-                                          [&](const snapshot::ExtraWrites& along) {
-                                            return snapshots_->add_checkpoint(id, name, now, along);
-                                          }));
-  return snapshot::CheckpointInfo{
-      .label = std::string(name), .version = version.id, .time_ms = now};
-}
-
-Result<std::vector<snapshot::CheckpointInfo>> Contexts::checkpoints(std::string_view id) {
-  SW_TRY(const ContextRow row, existing(id));
-  if (!has_memory(id)) return std::vector<snapshot::CheckpointInfo>();
-  return snapshots_->checkpoints(id);
-}
-
-Result<snapshot::CheckpointInfo> Contexts::checkpoint(std::string_view id, std::string_view name) {
-  SW_TRY(const auto known, checkpoints(id));
-  const auto found = std::ranges::find(known, name, &snapshot::CheckpointInfo::label);
-  if (found == known.end()) {
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("Code context '{}' has no checkpoint '{}'", id, name), 0};
-  }
-  return *found;
-}
-
-Result<void> Contexts::remove_checkpoint(std::string_view id, std::string_view name) {
-  SW_TRY(const auto found, checkpoint(id, name));
-  return use_along<void>([](auto&) { return Result<void>(); },
-                         [&](const snapshot::ExtraWrites& along) {
-                           return snapshots_->remove_checkpoint(id, name, along);
-                         });
-}
-
-Result<ContextRow> Contexts::restore_checkpoint(std::string_view id, std::string_view name) {
-  SW_TRY(ContextRow row, with_memory(id));
-  SW_TRY(const auto found, checkpoint(id, name));
-  row = rewound(std::move(row));
-  SW_TRY(const auto version, use_along<snapshot::VersionInfo>(
-                                 writer_of(id, row), [&](const snapshot::ExtraWrites& along) {
-                                   return snapshots_->rewind(id, found.version, now_ms(), along);
-                                 }));
-  return row;
-}
-
-namespace {
-
-protocol::SnapshotInfo info_of(std::string build, std::uint64_t pages,
-                               const snapshot::StorageUsage& usage, std::int64_t taken_at_ms,
-                               const ContextRow& row) {
-  return {.build = std::move(build),
-          .pages = pages,
-          .bytes = pages * 4096,
-          .stored_bytes = usage.bytes,
-          .taken_at_ms = taken_at_ms,
-          .stale = row.stale()};
-}
-
-}  // namespace
-
-Result<std::optional<protocol::SnapshotInfo>> Contexts::snapshot_info(std::string_view id,
-                                                                      const ContextRow& row) {
-  if (!has_memory(id)) return std::optional<protocol::SnapshotInfo>();
-  SW_TRY(const snapshot::VersionInfo version, newest(id));
-  SW_TRY(const snapshot::StorageUsage usage, snapshots_->usage(id));
-  return std::optional(info_of(version.build, version.pages, usage, version.time_ms, row));
-}
-
-Result<protocol::SnapshotInfo> Contexts::snapshot_info(const snapshot::LiveMemory& live,
-                                                       const ContextRow& row) {
-  SW_TRY(const snapshot::StorageUsage usage, snapshots_->usage(live.context()));
-  return info_of(live.build(), live.stored_pages(), usage, row.saved_ms, row);
 }
 
 }  // namespace sw::interpreter

@@ -34,12 +34,14 @@ struct ContextsOptions {
 
 /// Threads: one at a time.
 /// Errors of all: kInvalidArgument and kLimitExceeded for what a caller must not ask (the message
-/// says why), kContextNotFound, kNotFound for a checkpoint that is not there; else those of the
-/// storage, and kCorrupt.
+/// says why), kContextNotFound, kNotFound for a checkpoint or step that is not there; else those of
+/// the storage, and kCorrupt.
 class Contexts {
  public:
   using Rows = std::vector<std::pair<std::string, ContextRow>>;
 
+  /// How the rows of an object came to look as they do.
+  static storage::Schema schema();
   /// `storage` and `clock` outlive it.
   static Result<std::unique_ptr<Contexts>> open(storage::ObjectStorage& storage,
                                                 object::Clock& clock,
@@ -73,14 +75,16 @@ class Contexts {
 
   // --- versions
 
-  Result<ContextRow> fork(std::string_view id, std::string_view new_id);
+  /// Oldest first.
+  Result<std::vector<protocol::HistoryEntry>> history(std::string_view id);
+  Result<ContextRow> fork(std::string_view id, std::string_view new_id, const ContextVersion& from);
+  /// Goes back to a version; can be undone.
+  Result<ContextRow> restore(std::string_view id, const ContextVersion& version);
   /// Takes back what the last `runs` saved runs did to memory. They stay counted.
   Result<ContextRow> undo(std::string_view id, std::uint32_t runs);
   Result<snapshot::CheckpointInfo> add_checkpoint(std::string_view id, std::string_view name);
   Result<std::vector<snapshot::CheckpointInfo>> checkpoints(std::string_view id);
   Result<void> remove_checkpoint(std::string_view id, std::string_view name);
-  /// Goes back to a checkpoint; can be undone.
-  Result<ContextRow> restore_checkpoint(std::string_view id, std::string_view name);
 
   /// What is stored of a context's memory.
   Result<std::optional<protocol::SnapshotInfo>> snapshot_info(std::string_view id,
@@ -102,10 +106,8 @@ class Contexts {
 
   /// Runs `body` in a transaction that counts as use.
   Result<void> use(const snapshot::ExtraWrites& body);
-  /// The same for the snapshot store's transactions: `operate` gets what to do along.
-  template <class T>
-  Result<T> use_along(const snapshot::ExtraWrites& body,
-                      const std::function<Result<T>(const snapshot::ExtraWrites&)>& operate);
+  /// What the snapshot store's transactions write along: `body`, and that there was use.
+  snapshot::ExtraWrites used(snapshot::ExtraWrites body = {});
   Result<void> touch(storage::Transaction& transaction);
   static snapshot::ExtraWrites writer_of(std::string_view id, const ContextRow& row);
   /// May there be a new context of this name?
@@ -113,6 +115,8 @@ class Contexts {
   Result<std::optional<ContextRow>> find(std::string_view id);
   Result<ContextRow> with_memory(std::string_view id);
   Result<snapshot::CheckpointInfo> checkpoint(std::string_view id, std::string_view name);
+  /// Of a context with a memory.
+  Result<snapshot::VersionInfo> version(std::string_view id, const ContextVersion& version);
   ContextRow rewound(ContextRow row);
 
   storage::ObjectStorage& storage_;

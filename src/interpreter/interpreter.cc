@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "interpreter/step_about.h"
 #include "interpreter/stored_memory.h"
 #include "protocol/messages.h"
 #include "sandbox_workers/protocol/answers.h"
@@ -331,11 +332,13 @@ Result<void> Interpreter::store(Execution& run) {
 Result<void> Interpreter::save(Execution& run) {
   const auto begin = std::chrono::steady_clock::now();
   const auto state = run.resident->session->snapshot();
+  const std::string about = about_step(run.args.run.code, run.files());
   Result<snapshot::SaveStats> saved = state.ok() ? contexts_->save(*run.resident->live,
                                                                    {.memory = *state->memory,
                                                                     .image = state->base,
                                                                     .changed = state->changed,
-                                                                    .host_tables = state->extra},
+                                                                    .host_tables = state->extra,
+                                                                    .about = about},
                                                                    run.id(), run.row)
                                                  : Result<snapshot::SaveStats>(state.error());
   if (!saved.ok()) {

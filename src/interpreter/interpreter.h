@@ -60,13 +60,15 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
 
   Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args, RunEvents& events) override;
 
-  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id) override;
+  Result<std::vector<protocol::HistoryEntry>> history(std::string_view id) override;
+  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id,
+                                     const ContextVersion& from) override;
+  Result<protocol::ContextInfo> restore(std::string_view id,
+                                        const ContextVersion& version) override;
   Result<protocol::ContextInfo> undo(std::string_view id, std::uint32_t runs) override;
   Result<protocol::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override;
   Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id) override;
   Result<void> remove_checkpoint(std::string_view id, std::string_view name) override;
-  Result<protocol::ContextInfo> restore_checkpoint(std::string_view id,
-                                                   std::string_view name) override;
 
   /// Deletes everything if nobody used it for the time to live.
   Result<void> on_alarm(object::Time scheduled) override;

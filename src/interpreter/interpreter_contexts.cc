@@ -86,14 +86,20 @@ Result<ContextInfo> Interpreter::undo(std::string_view id, std::uint32_t runs) {
   return rewind(id, [&](Contexts& contexts) { return contexts.undo(id, runs); });
 }
 
-Result<ContextInfo> Interpreter::restore_checkpoint(std::string_view id, std::string_view name) {
-  return rewind(id, [&](Contexts& contexts) { return contexts.restore_checkpoint(id, name); });
+Result<ContextInfo> Interpreter::restore(std::string_view id, const ContextVersion& version) {
+  return rewind(id, [&](Contexts& contexts) { return contexts.restore(id, version); });
 }
 
-Result<ContextInfo> Interpreter::fork(std::string_view id, std::string_view new_id) {
+Result<std::vector<protocol::HistoryEntry>> Interpreter::history(std::string_view id) {
+  const MutexLock lock(mutex_);
+  return contexts_->history(id);
+}
+
+Result<ContextInfo> Interpreter::fork(std::string_view id, std::string_view new_id,
+                                      const ContextVersion& from) {
   MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const ContextRow row, refused_or(contexts_->fork(id, new_id)));
+  SW_TRY(const ContextRow row, refused_or(contexts_->fork(id, new_id, from)));
   return info_of(new_id, row);
 }
 

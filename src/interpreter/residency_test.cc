@@ -66,7 +66,8 @@ class Crowd {
     for (const Language& language : languages_) {
       // Few runs to be undone, so that each context soon has as many as it will ever have.
       workers_.push_back(std::make_unique<Worker>(
-          TestWorker::engine(language.name), RuntimeWorkerOptions{.undo_max = 2}, parts.parts()));
+          TestWorker::engine(language.name),
+          RuntimeWorkerOptions{.history = {.full = 2, .every = 0}}, parts.parts()));
       counts_.emplace_back(static_cast<std::size_t>(language.interpreters * kContextsOfOne), 0);
     }
   }

@@ -43,7 +43,7 @@ std::string class_of(std::string_view language) {
 ContextsOptions contexts_options(const RuntimeWorkerOptions& options) {
   return {.contexts_max = options.contexts_max,
           .idle_ttl = options.idle_ttl,
-          .snapshots = {.history_max = options.undo_max}};
+          .snapshots = {.history = options.history}};
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ Worker::Worker(std::shared_ptr<engine::Engine> engine, RuntimeWorkerOptions opti
   // Interpreters may outlive the Worker in the host's memory.
   parts_.objects.add_class(
       class_name_,
-      {{},
+      {Contexts::schema(),
        [engine = engine_, parts, contexts = contexts_options(options_)](
            storage::ObjectStorage& storage) -> Result<std::unique_ptr<object::Object>> {
          SW_TRY(auto opened,

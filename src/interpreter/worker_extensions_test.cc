@@ -72,8 +72,16 @@ class CountedInterpreter final : public protocol::Interpreter {
   }
   Result<void> remove(std::string_view id) override { return inner_->remove(id); }
   Result<void> destroy() override { return inner_->destroy(); }
-  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id) override {
-    return inner_->fork(id, new_id);
+  Result<std::vector<protocol::HistoryEntry>> history(std::string_view id) override {
+    return inner_->history(id);
+  }
+  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id,
+                                     const ContextVersion& from) override {
+    return inner_->fork(id, new_id, from);
+  }
+  Result<protocol::ContextInfo> restore(std::string_view id,
+                                        const ContextVersion& version) override {
+    return inner_->restore(id, version);
   }
   Result<protocol::ContextInfo> undo(std::string_view, std::uint32_t) override {
     return Error{ErrorCode::kInvalidArgument, "nothing is undone here", 0};
@@ -86,10 +94,6 @@ class CountedInterpreter final : public protocol::Interpreter {
   }
   Result<void> remove_checkpoint(std::string_view id, std::string_view name) override {
     return inner_->remove_checkpoint(id, name);
-  }
-  Result<protocol::ContextInfo> restore_checkpoint(std::string_view id,
-                                                   std::string_view name) override {
-    return inner_->restore_checkpoint(id, name);
   }
 
  private:

@@ -102,9 +102,10 @@ class Routes {
     const std::string& method = request_.method;
     const std::string_view what = rest.empty() ? std::string_view() : rest[0];
     const bool is_checkpoint = what == "checkpoints" && rest.size() == 2;
-    const bool is_known = rest.empty() || is_checkpoint ||
-                          (rest.size() == 1 && (what == "fork" || what == "undo" ||
-                                                what == "restore" || what == "checkpoints"));
+    const bool is_known =
+        rest.empty() || is_checkpoint ||
+        (rest.size() == 1 && (what == "fork" || what == "undo" || what == "restore" ||
+                              what == "checkpoints" || what == "history"));
     if (!is_known) return not_found();
     SW_TRY(const ContextInfo context, interpreter_.context(id));
     if (what.empty()) {
@@ -115,11 +116,12 @@ class Routes {
       return method == "DELETE" ? success(interpreter_.remove_checkpoint(id, rest[1]))
                                 : only("DELETE");
     }
+    if (what == "history") return method == "GET" ? history(id) : only("GET");
     if (what == "checkpoints" && method == "GET") return list_checkpoints(id);
     if (method != "POST") return only(what == "checkpoints" ? "GET, POST" : "POST");
     if (what == "fork") return fork(id);
     if (what == "undo") return undo(id);
-    return what == "restore" ? restore_checkpoint(id) : add_checkpoint(id);
+    return what == "restore" ? restore(id) : add_checkpoint(id);
   }
 
   Handled create() {
@@ -142,8 +144,11 @@ class Routes {
   }
 
   Handled fork(const std::string& id) {
-    SW_TRY(const std::string new_id, only_text_of(request_, "id"));
-    return context_response(201, interpreter_.fork(id, new_id));
+    SW_TRY(const json::object body, read_object(request_));
+    SW_TRY(const auto new_id, text_of(body, "id"));
+    if (!new_id) return refusal("id is required");
+    SW_TRY(const ContextVersion from, read_version(body));
+    return context_response(201, interpreter_.fork(id, *new_id, from));
   }
 
   Handled undo(const std::string& id) {
@@ -168,9 +173,18 @@ class Routes {
     return json_response(201, to_json(added));
   }
 
-  Handled restore_checkpoint(const std::string& id) {
-    SW_TRY(const std::string name, only_text_of(request_, "name"));
-    return context_response(200, interpreter_.restore_checkpoint(id, name));
+  Handled restore(const std::string& id) {
+    SW_TRY(const json::object body, read_object(request_));
+    SW_TRY(const ContextVersion version, read_version(body));
+    if (!version.step() && !version.checkpoint()) return refusal("step or name is required");
+    return context_response(200, interpreter_.restore(id, version));
+  }
+
+  Handled history(const std::string& id) {
+    SW_TRY(const auto entries, interpreter_.history(id));
+    json::array list;
+    for (const HistoryEntry& entry : entries) list.push_back(protocol::to_json(entry));
+    return json_response(200, json::object{{"history", std::move(list)}});
   }
 
   static Handled context_response(int status, const Result<ContextInfo>& context) {

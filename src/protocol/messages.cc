@@ -160,6 +160,34 @@ std::string percent_encoded(std::string_view text) {
   return coded;
 }
 
+json::object to_json(const HistoryEntry& entry) {
+  return {{"step", entry.step},
+          {"takenAt", entry.taken_at_ms},
+          {"code", entry.code},
+          {"bytes", entry.bytes},
+          {"files", json::value_from(entry.files)},
+          {"filesChanged", entry.files_changed},
+          {"current", entry.current},
+          {"checkpoints", json::value_from(entry.checkpoints)}};
+}
+
+Result<ContextVersion> read_version(const json::object& body) {
+  const json::value* const step = body.if_contains("step");
+  const json::value* const name = body.if_contains("name");
+  if (step && name) return refusal("step and name exclude each other");
+  if (step) {
+    boost::system::error_code failed;
+    const auto number = step->is_number() ? step->to_number<std::uint64_t>(failed) : 0;
+    if (failed || number == 0) return refusal("step must be an integer of at least 1");
+    return ContextVersion(number);
+  }
+  if (!name) return ContextVersion();
+  if (!name->is_string() || name->get_string().empty()) {
+    return refusal("name must be a non-empty string");
+  }
+  return ContextVersion(std::string(name->get_string()));
+}
+
 json::object to_json(const SnapshotInfo& snapshot) {
   return {{"build", snapshot.build},         {"pages", snapshot.pages},
           {"bytes", snapshot.bytes},         {"storedBytes", snapshot.stored_bytes},

@@ -38,6 +38,10 @@ std::string percent_decoded(std::string_view text);
 /// Everything but letters, digits and -._~ as %XX.
 std::string percent_encoded(std::string_view text);
 
+boost::json::object to_json(const HistoryEntry& entry);
+/// Which version a body names by `step` or `name`; that is saved now if by neither.
+Result<ContextVersion> read_version(const boost::json::object& body);
+
 boost::json::object to_json(const SnapshotInfo& snapshot);
 /// Absent when it is no such thing.
 std::optional<SnapshotInfo> parse_snapshot(const boost::json::value& value);

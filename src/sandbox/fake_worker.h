@@ -192,9 +192,16 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     if (worker_.after_run) worker_.after_run(response);
     return response;
   }
-  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id) override {
+  Result<std::vector<protocol::HistoryEntry>> history(std::string_view id) override {
     const std::lock_guard lock(worker_.mutex_);
-    SW_CHECK_OK(known(fmt::format("fork {} {}", id, new_id), id));
+    SW_CHECK_OK(known(fmt::format("history {}", id), id));
+    return std::vector<protocol::HistoryEntry>{
+        {.step = 3, .taken_at_ms = 5, .code = "x = 1", .bytes = 700, .current = true}};
+  }
+  Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id,
+                                     const ContextVersion& from) override {
+    const std::lock_guard lock(worker_.mutex_);
+    SW_CHECK_OK(known(fmt::format("fork {} {}{}", id, new_id, named(from)), id));
     state().executions.emplace(new_id, info_of(id).executions);
     return info_of(new_id);
   }
@@ -217,14 +224,19 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     SW_CHECK_OK(known(fmt::format("remove_checkpoint {} {}", id, name), id));
     return {};
   }
-  Result<protocol::ContextInfo> restore_checkpoint(std::string_view id,
-                                                   std::string_view name) override {
+  Result<protocol::ContextInfo> restore(std::string_view id,
+                                        const ContextVersion& version) override {
     const std::lock_guard lock(worker_.mutex_);
-    return known(fmt::format("restore_checkpoint {} {}", id, name), id);
+    return known(fmt::format("restore {}{}", id, named(version)), id);
   }
 
  private:
   State& state() { return worker_.interpreters[key_]; }
+
+  static std::string named(const ContextVersion& version) {
+    if (version.step()) return fmt::format(" step {}", *version.step());
+    return version.checkpoint() ? " " + *version.checkpoint() : "";
+  }
 
   /// Its exit handlers write a file, if they are told to.
   Result<protocol::ExecuteResponse> end(const Run& run, RunEvents& output) {

@@ -136,8 +136,9 @@ class Routes {
     }
     if (method == "POST" && what == "fork") return fork(id);
     if (method == "POST" && what == "undo") return undo(id);
-    if (method == "POST" && what == "restore") return named(id, &Sandbox::restore_checkpoint);
-    if (method == "POST" && what == "checkpoints") return named(id, &Sandbox::add_checkpoint);
+    if (method == "POST" && what == "restore") return restore(id);
+    if (method == "POST" && what == "checkpoints") return add_checkpoint(id);
+    if (method == "GET" && what == "history") return history(id);
     if (method == "GET" && what == "checkpoints") {
       return checkpoints(id);
     }
@@ -270,7 +271,8 @@ class Routes {
     SW_TRY(const json::object object, optional_body());
     SW_TRY(const auto new_id,
            optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
-    SW_TRY(const ContextRecord record, sandbox_.fork(id, new_id));
+    SW_TRY(const ContextVersion from, protocol::read_version(object));
+    SW_TRY(const ContextRecord record, sandbox_.fork(id, new_id, from));
     return protocol::json_response(201, context_object(record));
   }
 
@@ -294,12 +296,27 @@ class Routes {
     return protocol::json_response(200, json::object{{"checkpoints", std::move(list)}});
   }
 
-  Handled named(const std::string& id,
-                Result<void> (Sandbox::*act)(std::string_view, std::string_view)) {
+  Handled add_checkpoint(const std::string& id) {
     SW_TRY(const json::object object, body());
     SW_TRY(const std::string name,
            required_text(object, "name", "name must be a non-empty string"));
-    return done((sandbox_.*act)(id, name));
+    return done(sandbox_.add_checkpoint(id, name));
+  }
+
+  Handled restore(const std::string& id) {
+    SW_TRY(const json::object object, body());
+    SW_TRY(const ContextVersion version, protocol::read_version(object));
+    if (!version.step() && !version.checkpoint()) {
+      return protocol::refusal("step or name is required");
+    }
+    return done(sandbox_.restore(id, version));
+  }
+
+  Handled history(const std::string& id) {
+    SW_TRY(const auto known, sandbox_.history(id));
+    json::array list;
+    for (const protocol::HistoryEntry& entry : known) list.push_back(protocol::to_json(entry));
+    return protocol::json_response(200, json::object{{"history", std::move(list)}});
   }
 
   Result<json::object> optional_body() const {

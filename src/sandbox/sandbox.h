@@ -153,12 +153,16 @@ class Sandbox final : public object::Object {
 
   // --- versions of a context's memory. Files are as they are: they belong to all contexts.
 
-  /// A second context that goes on from where the first is.
-  Result<ContextRecord> fork(std::string_view id, const std::optional<std::string>& new_id);
+  /// The steps that can be gone back to, oldest first.
+  Result<std::vector<protocol::HistoryEntry>> history(std::string_view id);
+  /// A second context that goes on from a version of the first.
+  Result<ContextRecord> fork(std::string_view id, const std::optional<std::string>& new_id,
+                             const ContextVersion& from = {});
+  /// Goes back to a version.
+  Result<void> restore(std::string_view id, const ContextVersion& version);
   /// Takes back what the last runs did to memory.
   Result<void> undo(std::string_view id, std::uint32_t runs);
   Result<void> add_checkpoint(std::string_view id, std::string_view name);
-  Result<void> restore_checkpoint(std::string_view id, std::string_view name);
   Result<void> remove_checkpoint(std::string_view id, std::string_view name);
   Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id);
 
@@ -208,6 +212,7 @@ class Sandbox final : public object::Object {
   /// No context can be called so.
   static constexpr std::string_view kNewContexts = "";
   using Question = std::function<Result<protocol::ContextInfo>(protocol::Interpreter&)>;
+  using Look = std::function<Result<void>(protocol::Interpreter&)>;
 
   Result<void> load() SW_REQUIRES(mutex_);
   Result<void> store(const Step& step) SW_REQUIRES(mutex_);
@@ -253,6 +258,7 @@ class Sandbox final : public object::Object {
                            RunEvents& events) SW_EXCLUDES(mutex_);
   void remove_at_interpreter(const Execution& execution) SW_REQUIRES(mutex_);
   Result<void> rewind(std::string_view id, const Question& question) SW_EXCLUDES(mutex_);
+  Result<void> look_at(std::string_view id, const Look& look) SW_EXCLUDES(mutex_);
 
   Result<std::optional<std::string>> stored_key(storage::Reader& reader) const;
 

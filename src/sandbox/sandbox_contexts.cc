@@ -196,7 +196,8 @@ Result<void> Sandbox::delete_context(std::string_view id, RunEvents& events) {
 
 // --- versions
 
-Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std::string>& new_id) {
+Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std::string>& new_id,
+                                    const ContextVersion& from) {
   MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
   SW_TRY(const ContextRecord* const found, find(id));
@@ -208,7 +209,7 @@ Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std
   ContextRecord record = new_record(new_id.value_or(new_context_id()));
   SW_TRY(const protocol::ContextInfo said, ask(original, [&](protocol::Interpreter& interpreter) {
            return make_anew(interpreter, record.id, new_id.has_value(),
-                            [&] { return interpreter.fork(original.id, record.id); });
+                            [&] { return interpreter.fork(original.id, record.id, from); });
          }));
   record.binding = original.binding;
   record.language = original.language;
@@ -237,10 +238,9 @@ Result<void> Sandbox::undo(std::string_view id, std::uint32_t runs) {
   return rewind(id, [&](protocol::Interpreter& interpreter) { return interpreter.undo(id, runs); });
 }
 
-Result<void> Sandbox::restore_checkpoint(std::string_view id, std::string_view name) {
-  return rewind(id, [&](protocol::Interpreter& interpreter) {
-    return interpreter.restore_checkpoint(id, name);
-  });
+Result<void> Sandbox::restore(std::string_view id, const ContextVersion& version) {
+  return rewind(
+      id, [&](protocol::Interpreter& interpreter) { return interpreter.restore(id, version); });
 }
 
 Result<void> Sandbox::add_checkpoint(std::string_view id, std::string_view name) {
@@ -257,18 +257,35 @@ Result<void> Sandbox::remove_checkpoint(std::string_view id, std::string_view na
   });
 }
 
-Result<std::vector<protocol::Checkpoint>> Sandbox::checkpoints(std::string_view id) {
-  MutexLock lock(mutex_);
+/// Asks for something that changes nothing.
+Result<void> Sandbox::look_at(std::string_view id, const Look& look) {
+  const MutexLock lock(mutex_);
   SW_TRY(const ContextRecord* const found, find(id));
   const ContextRecord context = *found;
-  std::vector<protocol::Checkpoint> known;
-  const Question list = [&](protocol::Interpreter& interpreter) -> Result<protocol::ContextInfo> {
-    SW_TRY(known, interpreter.checkpoints(context.id));
-    return protocol::ContextInfo{};
-  };
-  SW_CHECK_OK(ask(context, list));
+  SW_CHECK_OK(
+      ask(context, [&](protocol::Interpreter& interpreter) -> Result<protocol::ContextInfo> {
+        SW_CHECK_OK(look(interpreter));
+        return protocol::ContextInfo{};
+      }));
   SW_CHECK_OK(load());
-  SW_CHECK_OK(store({.used = true}));
+  return store({.used = true});
+}
+
+Result<std::vector<protocol::Checkpoint>> Sandbox::checkpoints(std::string_view id) {
+  std::vector<protocol::Checkpoint> known;
+  SW_CHECK_OK(look_at(id, [&](protocol::Interpreter& interpreter) -> Result<void> {
+    SW_TRY(known, interpreter.checkpoints(id));
+    return {};
+  }));
+  return known;
+}
+
+Result<std::vector<protocol::HistoryEntry>> Sandbox::history(std::string_view id) {
+  std::vector<protocol::HistoryEntry> known;
+  SW_CHECK_OK(look_at(id, [&](protocol::Interpreter& interpreter) -> Result<void> {
+    SW_TRY(known, interpreter.history(id));
+    return {};
+  }));
   return known;
 }
 

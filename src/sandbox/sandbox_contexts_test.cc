@@ -183,6 +183,14 @@ TEST_F(SandboxTest, VersionsAreTheInterpretersAffair) {
   EXPECT_EQ(post(path + "/checkpoints", {{"name", "a b"}}).status, 200);
   EXPECT_EQ(get(path + "/checkpoints").text("/checkpoints/0/name"), "a");
   EXPECT_EQ(post(path + "/restore", {{"name", "a b"}}).status, 200);
+  EXPECT_EQ(python->calls.back(), "restore " + id + " a b");
+  EXPECT_EQ(post(path + "/restore", {{"step", 7}}).status, 200);
+  EXPECT_EQ(python->calls.back(), "restore " + id + " step 7");
+  EXPECT_EQ(post(path + "/restore", json::object()).refusal(),
+            "400 VALIDATION_FAILED step or name is required");
+  EXPECT_EQ(get(path + "/history").text("/history/0/code"), "x = 1");
+  EXPECT_EQ(post(path + "/fork", {{"id", "back"}, {"step", 7}}).status, 201);
+  EXPECT_THAT(python->calls, Contains("fork " + id + " back step 7"));
   EXPECT_EQ(remove(path + "/checkpoints/a%20b").status, 200);
   EXPECT_THAT(python->calls, Contains("remove_checkpoint " + id + " a b"));
   EXPECT_EQ(post(path + "/undo", {{"runs", 0}}).status, 400);

@@ -146,6 +146,9 @@ TEST_F(WorkerTest, VersionsGoThroughToTheInterpreter) {
               SizeIs(1));
   EXPECT_TRUE(request("POST", path + "/restore", {{"name", "one"}}).at("success").as_bool());
   EXPECT_EQ(count(run({{"op", "read"}})), "1");
+  EXPECT_TRUE(request("POST", path + "/restore", {{"step", 2}}).at("success").as_bool());
+  EXPECT_EQ(count(run({{"op", "read"}})), "2");
+  EXPECT_THAT(request("GET", path + "/history", nullptr).at("history").as_array(), SizeIs(6));
   const json::value twin =
       request("POST", "/execute", {{"contextId", "twin"}, {"code", R"({"op":"inc"})"}});
   EXPECT_EQ(count(twin), "3");

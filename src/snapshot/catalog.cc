@@ -3,15 +3,13 @@
 #include "snapshot/catalog.h"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
-#include "snapshot/wire.h"
+#include "snapshot/sealed_row.h"
 
 namespace sw::snapshot {
 
 namespace {
 
-constexpr std::uint8_t kRowVersion = 1;
 constexpr char kContextPrefix[] = "c";
 constexpr char kNextOwnerKey[] = "n";
 constexpr std::size_t kCheckpointsMax = 1U << 20U;
@@ -26,32 +24,6 @@ std::uint32_t ordered_at(std::string_view key, std::size_t at) {
   for (std::size_t i = at; i < at + 4; ++i)
     number = (number << 8U) | static_cast<std::uint8_t>(key[i]);
   return number;
-}
-
-/// {version, checksum of key and content, content}
-Bytes sealed(std::string_view key, const WireWriter& content) {
-  WireWriter out;
-  out.u8(kRowVersion);
-  out.u64(XXH3_64bits_withSeed(content.out().data(), content.out().size(),
-                               XXH3_64bits(key.data(), key.size())));
-  out.bytes(content.out());
-  return out.take();
-}
-
-Result<WireReader> unsealed(std::string_view key, BytesView row) {
-  WireReader in(row);
-  const std::uint8_t version = in.u8();
-  const std::uint64_t sum = in.u64();
-  const BytesView content = in.ok() ? row.last(in.left()) : BytesView{};
-  if (!in.ok() || version != kRowVersion) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("snapshot context row: format version {} is unknown", version)};
-  }
-  if (sum !=
-      XXH3_64bits_withSeed(content.data(), content.size(), XXH3_64bits(key.data(), key.size()))) {
-    return Error{ErrorCode::kCorrupt, "snapshot context row: checksum mismatch"};
-  }
-  return in;
 }
 
 Result<ContextEntry> read_context(std::string_view key, BytesView row) {

@@ -6,16 +6,19 @@
 // both tables.
 //
 // A context that is forked and its forks are a family: they share packs, and garbage is looked for
-// in a family as a whole. Packs lie in the order family, owner, sequence. A context's newest
-// version is its last pack, so a save writes nothing but packs.
+// in a family as a whole. Packs lie in the order family, owner, sequence, each that holds a version
+// before that version's row. A context's newest version is in its last pack, so a save writes
+// nothing else.
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
+#include "snapshot/history.h"
 #include "snapshot/pack.h"
 #include "snapshot/snapshot_store.h"
 #include "storage/storage.h"
@@ -30,10 +33,14 @@ struct ContextEntry {
   std::uint32_t family = 0;
   std::vector<CheckpointInfo> checkpoints;
 
-  // Not stored here; filled in when first needed.
-  PackId newest;
-  std::uint32_t history = 0;  // of the newest version
+  // Not stored here; read when first needed, and kept up to date by commits.
+  KeptVersion newest;
   std::uint32_t next_sequence = 0;
+  std::optional<std::vector<KeptVersion>> kept;  // oldest first; the newest is the last
+  std::optional<StorageUsage> usage;
+  // Since it was last looked for versions that can go.
+  std::uint32_t versions_added = 0;
+  std::uint64_t bytes_added = 0;
 };
 
 using ContextEntries = std::map<std::string, ContextEntry, std::less<>>;

@@ -2,16 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "snapshot/collector.h"
 
+#include <bit>
+
 #include "snapshot/catalog.h"
 
 namespace sw::snapshot {
 
-Collector::Collector(CollectionRoots roots) : roots_(std::move(roots)) {
-  for (const auto& [id, history] : roots_.versions) {
-    Work& work = work_[id];
-    work.version = true;
-    work.history = history;
+void IndexSet::insert(std::size_t first, std::size_t count) {
+  const std::size_t words = (first + count + kBits - 1) / kBits;
+  if (words_.size() < words) words_.resize(words);
+  for (std::size_t i = first; i < first + count; ++i)
+    words_[i / kBits] |= std::uint64_t{1} << i % kBits;
+}
+
+std::size_t IndexSet::size() const {
+  std::size_t size = 0;
+  for (const std::uint64_t word : words_) size += static_cast<std::size_t>(std::popcount(word));
+  return size;
+}
+
+void IndexSet::for_each(const std::function<void(std::uint16_t index)>& each) const {
+  for (std::size_t i = 0; i < words_.size(); ++i) {
+    for (std::uint64_t word = words_[i]; word != 0; word &= word - 1)
+      each(
+          static_cast<std::uint16_t>(i * kBits + static_cast<std::size_t>(std::countr_zero(word))));
   }
+}
+
+Collector::Collector(CollectionRoots roots) : roots_(std::move(roots)) {
+  for (const PackId id : roots_.versions) work_[id].version = true;
 }
 
 Result<void> Collector::mark(PackReader& packs, const CollectionBudget& budget) {
@@ -19,23 +38,36 @@ Result<void> Collector::mark(PackReader& packs, const CollectionBudget& budget) 
     const auto first = work_.begin();
     const PackId id = first->first;
     const Work work = first->second;
-    SW_CHECK_OK(mark_pack(packs, id, work));
-    work_.erase(id);
+    auto marked = mark_pack(packs, id, work);
+    if (marked.ok()) {
+      work_.erase(id);
+      continue;
+    }
+    if (marked.error().code != ErrorCode::kCorrupt) return marked;
+    damaged_sequence_ = id.sequence;
+    damage_ = marked.error().message;
+    work_.clear();
   }
   return {};
 }
 
 Result<void> Collector::mark_pack(PackReader& packs, PackId id, const Work& work) {
   SW_TRY(const Pack pack, packs.directory(id));
-  if (work.version) SW_CHECK_OK(mark_version(pack, work.history));
-  for (const std::uint16_t index : work.nodes) SW_CHECK_OK(mark_node(pack, index));
+  if (work.version) SW_CHECK_OK(mark_version(pack));
+  Result<void> marked;
+  work.nodes.for_each([&](std::uint16_t index) {
+    if (marked.ok()) marked = mark_node(pack, index);
+  });
+  SW_CHECK_OK(marked);
   // The version and the nodes of this very pack may have added entries of it.
-  const std::set<std::uint16_t> entries = work_[id].entries;
-  for (const std::uint16_t index : entries) SW_CHECK_OK(mark_chain(pack, index));
-  return {};
+  const IndexSet entries = work_[id].entries;
+  entries.for_each([&](std::uint16_t index) {
+    if (marked.ok()) marked = mark_chain(pack, index);
+  });
+  return marked;
 }
 
-Result<void> Collector::mark_version(const Pack& pack, std::uint32_t history) {
+Result<void> Collector::mark_version(const Pack& pack) {
   if (!pack.version)
     return Error{ErrorCode::kCorrupt, "snapshot pack " + to_string(pack.id) + ": no version"};
   needed_[pack.id].version = true;
@@ -45,11 +77,6 @@ Result<void> Collector::mark_version(const Pack& pack, std::uint32_t history) {
     if (region.node.pack == pack.id) SW_CHECK_OK(mark_node(pack, region.node.index));
     else work_[region.node.pack].nodes.insert(region.node.index);
   }
-  if (history > 0 && pack.version->previous) {
-    Work& previous = work_[pack.version->previous];
-    previous.version = true;
-    previous.history = std::max(previous.history, history - 1);
-  }
   return {};
 }
 
@@ -57,12 +84,8 @@ Result<void> Collector::mark_node(const Pack& pack, std::uint16_t index) {
   SW_TRY(const Node* const node, find_node(pack, index));
   needed_[pack.id].nodes.insert(index);
   for (const PageRun& run : node->runs) {
-    std::set<std::uint16_t>& needed = needed_[run.first.pack].entries;
-    for (std::uint32_t i = 0; i < run.length; ++i) {
-      const auto entry = static_cast<std::uint16_t>(run.first.index + i);
-      needed.insert(entry);
-      if (!run.plain) work_[run.first.pack].entries.insert(entry);
-    }
+    needed_[run.first.pack].entries.insert(run.first.index, run.length);
+    if (!run.plain) work_[run.first.pack].entries.insert(run.first.index, run.length);
   }
   return {};
 }
@@ -75,8 +98,9 @@ Result<void> Collector::mark_chain(const Pack& pack, std::uint16_t index) {
   return {};
 }
 
-bool Collector::is_older(PackId id) const {
-  if (id.owner >= roots_.owners_end) return false;
+/// Whether it may go if nothing needs it.
+bool Collector::is_old(PackId id) const {
+  if (id.owner >= roots_.owners_end || id.sequence <= damaged_sequence_) return false;
   const auto last = roots_.last_sequence.find(id.owner);
   return last == roots_.last_sequence.end() || id.sequence <= last->second;
 }
@@ -91,34 +115,41 @@ Result<CollectionStep> Collector::sweep(storage::Reader& reader, storage::TableI
   storage::Range range = storage::Range::of_prefix(table, family_prefix(family));
   if (!resume_after_.empty()) range.from = resume_after_ + '\0';
 
-  std::vector<std::pair<PackId, std::string>> to_prune;
-  SW_CHECK_OK(reader.scan_keys(
-      range, storage::Order::kAscending,
-      [&](std::string_view key, std::size_t value_bytes) -> Result<storage::Scan> {
-        if (step.erase.size() >= budget.erased_packs || to_prune.size() >= budget.pruned_packs) {
-          step.finished = false;
-          return storage::Scan::kStop;
-        }
-        step.resume_after = key;
-        const auto id = pack_of_key(key);
-        if (!id || !is_older(*id)) return storage::Scan::kContinue;
-        const auto needed = needed_.find(*id);
-        if (needed == needed_.end()) {
-          step.erase.push_back(*id);
-          return storage::Scan::kContinue;
-        }
-        const auto count = counts.find(*id);
-        const bool sparse =
-            count == counts.end() || static_cast<double>(needed->second.entries.size()) <=
-                                         static_cast<double>(count->second) * budget.prune_below;
-        if (value_bytes >= budget.prune_bytes_min && sparse) to_prune.emplace_back(*id, key);
-        return storage::Scan::kContinue;
-      }));
-  for (const auto& [id, key] : to_prune) {
+  std::size_t rows = 0;
+  std::vector<std::pair<PackId, std::size_t>> to_prune;
+  SW_CHECK_OK(
+      reader.scan_keys(range, storage::Order::kAscending,
+                       [&](std::string_view key, std::size_t value_bytes) -> Result<storage::Scan> {
+                         if (step.changes.size() >= budget.erased_packs ||
+                             to_prune.size() >= budget.pruned_packs || rows >= budget.swept_rows) {
+                           step.finished = false;
+                           return storage::Scan::kStop;
+                         }
+                         ++rows;
+                         step.resume_after = key;
+                         const auto id = pack_of_key(key);
+                         if (!id || !is_old(*id)) return storage::Scan::kContinue;
+                         const auto needed = needed_.find(*id);
+                         if (needed == needed_.end()) {
+                           step.changes.push_back({.id = *id, .bytes_before = value_bytes});
+                         } else if (value_bytes >= budget.prune_bytes_min &&
+                                    is_sparse(*id, needed->second, counts, budget)) {
+                           to_prune.emplace_back(*id, value_bytes);
+                         }
+                         return storage::Scan::kContinue;
+                       }));
+  for (const auto& [id, bytes_before] : to_prune) {
     SW_TRY(auto pruned, prune(packs, id, needed_.at(id), counts, compression, budget));
-    if (pruned) step.put.emplace_back(id, *std::move(pruned));
+    if (pruned) step.changes.push_back({id, bytes_before, std::move(pruned)});
   }
   return step;
+}
+
+bool Collector::is_sparse(PackId id, const Needed& needed, const EntryCounts& counts,
+                          const CollectionBudget& budget) {
+  const auto count = counts.find(id);
+  return count == counts.end() || static_cast<double>(needed.entries.size()) <=
+                                      static_cast<double>(count->second) * budget.prune_below;
 }
 
 /// The pack with only what is needed, or nothing if that would not pay.

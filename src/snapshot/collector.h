@@ -14,7 +14,9 @@
 // names.
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,9 +29,23 @@ namespace sw::snapshot {
 /// How many entries each pack has, as far as known.
 using EntryCounts = std::map<PackId, std::size_t>;
 
+/// Parts of a pack, by index.
+class IndexSet {
+ public:
+  void insert(std::size_t first, std::size_t count = 1);
+  bool contains(std::size_t index) const {
+    return index / kBits < words_.size() && ((words_[index / kBits] >> index % kBits) & 1U) != 0;
+  }
+  std::size_t size() const;
+  void for_each(const std::function<void(std::uint16_t index)>& each) const;
+
+ private:
+  static constexpr std::size_t kBits = 64;
+  std::vector<std::uint64_t> words_;
+};
+
 struct CollectionRoots {
-  /// Versions and how many before each are kept too.
-  std::map<PackId, std::uint32_t> versions;
+  std::set<PackId> versions;  ///< that are kept
   /// The last pack of each owner there is. Packs beyond it, and of owners from `owners_end` on,
   /// came later.
   std::map<std::uint32_t, std::uint32_t> last_sequence;
@@ -38,6 +54,7 @@ struct CollectionRoots {
 
 struct CollectionBudget {
   std::size_t marked_packs = SIZE_MAX;
+  std::size_t swept_rows = SIZE_MAX;
   std::size_t erased_packs = SIZE_MAX;
   std::size_t pruned_packs = SIZE_MAX;
   /// Packs are pruned that have at least so many bytes, …
@@ -48,8 +65,12 @@ struct CollectionBudget {
 
 /// What a step of a collection wants changed in the storage.
 struct CollectionStep {
-  std::vector<PackId> erase;
-  std::vector<std::pair<PackId, Bytes>> put;
+  struct Change {
+    PackId id;
+    std::size_t bytes_before = 0;
+    std::optional<Bytes> bytes = {};  ///< absent: it is erased
+  };
+  std::vector<Change> changes;
   std::string resume_after;  ///< where the sweep goes on
   bool finished = false;
 };
@@ -59,11 +80,12 @@ class Collector {
   explicit Collector(CollectionRoots roots);
 
   bool marked() const { return work_.empty(); }
+  /// What is needed and cannot be read; empty: nothing.
+  const std::string& damage() const { return damage_; }
   /// Packs found to be needed.
   std::size_t needed_packs() const { return needed_.size(); }
 
-  /// Errors: kCorrupt when something needed is damaged: the collection must not go on, nothing was
-  /// deleted for it.
+  /// What a damaged pack needs is not known, so all that is as old as it or older stays.
   Result<void> mark(PackReader& packs, const CollectionBudget& budget);
   /// Looks at the next packs once all is marked. Deletes nothing; `advance` after the commit.
   Result<CollectionStep> sweep(storage::Reader& reader, storage::TableId table,
@@ -74,15 +96,14 @@ class Collector {
  private:
   struct Work {
     bool version = false;
-    std::uint32_t history = 0;
-    std::set<std::uint16_t> nodes;
-    std::set<std::uint16_t> entries;  // that may be differences to stored pages
+    IndexSet nodes;
+    IndexSet entries;  // that may be differences to stored pages
   };
   struct Needed {
     bool version = false;
     bool host_tables = false;
-    std::set<std::uint16_t> nodes;
-    std::set<std::uint16_t> entries;
+    IndexSet nodes;
+    IndexSet entries;
   };
   struct HigherSequenceFirst {
     bool operator()(const PackId& a, const PackId& b) const {
@@ -91,10 +112,12 @@ class Collector {
   };
 
   Result<void> mark_pack(PackReader& packs, PackId id, const Work& work);
-  Result<void> mark_version(const Pack& pack, std::uint32_t history);
+  Result<void> mark_version(const Pack& pack);
   Result<void> mark_node(const Pack& pack, std::uint16_t index);
   Result<void> mark_chain(const Pack& pack, std::uint16_t index);
-  bool is_older(PackId id) const;
+  bool is_old(PackId id) const;
+  static bool is_sparse(PackId id, const Needed& needed, const EntryCounts& counts,
+                        const CollectionBudget& budget);
   Result<std::optional<Bytes>> prune(PackReader& packs, PackId id, const Needed& needed,
                                      EntryCounts& counts, Compression& compression,
                                      const CollectionBudget& budget) const;
@@ -102,6 +125,8 @@ class Collector {
   CollectionRoots roots_;
   std::map<PackId, Work, HigherSequenceFirst> work_;
   std::map<PackId, Needed> needed_;
+  std::uint32_t damaged_sequence_ = 0;  // of the newest pack that cannot be read
+  std::string damage_;
   std::string resume_after_;
 };
 

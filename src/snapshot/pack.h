@@ -27,7 +27,9 @@
 
 namespace sw::snapshot {
 
-inline constexpr std::uint8_t kPackVersion = 1;
+inline constexpr std::uint8_t kPackVersion = 2;
+/// Packs of this version are still read: theirs had the history where now is the key step.
+inline constexpr std::uint8_t kPackVersionWithHistory = 1;
 inline constexpr std::uint32_t kRegionPages = 256;
 inline constexpr std::uint32_t kPagesMax = 1U << 20U;  ///< 4 GiB
 inline constexpr std::size_t kPackEntriesMax = 256;
@@ -44,6 +46,8 @@ struct PackId {
   auto operator<=>(const PackId&) const = default;
   explicit operator bool() const { return sequence != 0; }
 };
+/// Names a version within its store; text form: to_string, parse_pack_id.
+using VersionId = PackId;
 /// "owner.sequence"
 std::string to_string(PackId id);
 std::optional<PackId> parse_pack_id(std::string_view text);
@@ -92,12 +96,17 @@ struct Version {
   std::string build;
   std::uint64_t memory_bytes = 0;
   std::int64_t time_ms = 0;
-  PackId previous;            ///< where undo leads; may be gone unless `history` counts it
-  std::uint32_t history = 0;  ///< how many versions before this one are kept for undo
-  std::uint64_t pages = 0;    ///< stored ones
-  std::uint64_t digest = 0;   ///< over all of them
-  PackId host_tables;         ///< the pack that holds them, perhaps this one
+  /// The last sequence of the key step before it, or its own: pages in later packs are not in packs
+  /// of key steps.
+  std::uint32_t key_sequence = 0;
+  std::uint64_t pages = 0;   ///< stored ones
+  std::uint64_t digest = 0;  ///< over all of them
+  PackId host_tables;        ///< the pack that holds them, perhaps this one
   std::vector<RegionRef> regions;
+
+  // Of packs of version 1 only.
+  PackId previous;            ///< where undo led
+  std::uint32_t history = 0;  ///< how many versions before this one were kept for undo
 };
 
 struct Pack {

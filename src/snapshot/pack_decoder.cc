@@ -34,7 +34,8 @@ void skip_section(WireReader& in, std::size_t bytes_max) {
 
 class DirectoryReader {
  public:
-  DirectoryReader(WireReader& in, Pack& pack) : in_(in), pack_(pack) {}
+  DirectoryReader(WireReader& in, Pack& pack, bool with_history)
+      : in_(in), pack_(pack), with_history_(with_history) {}
 
   bool read() {
     const std::uint8_t flags = in_.u8();
@@ -158,10 +159,15 @@ class DirectoryReader {
     version.build = in_.text(kBuildBytesMax);
     version.memory_bytes = in_.number<std::uint64_t>(std::uint64_t{kPagesMax} * kPageBytes);
     version.time_ms = in_.zigzag();
-    version.previous.owner = in_.number();
-    version.previous.sequence = in_.number();
-    if (version.previous.sequence >= pack_.id.sequence) in_.fail();
-    version.history = in_.number();
+    if (with_history_) {
+      version.previous.owner = in_.number();
+      version.previous.sequence = in_.number();
+      if (version.previous.sequence >= pack_.id.sequence) in_.fail();
+      version.history = in_.number();
+      version.key_sequence = pack_.id.sequence;
+    } else {
+      version.key_sequence = pack_.id.sequence - in_.number(pack_.id.sequence);
+    }
     version.pages = in_.number<std::uint64_t>(kPagesMax);
     version.digest = in_.u64();
     version.host_tables = read_pack();
@@ -189,6 +195,7 @@ class DirectoryReader {
 
   WireReader& in_;
   Pack& pack_;
+  const bool with_history_;
   std::vector<PackId> ids_;
   std::uint8_t stride_ = 1;
   bool has_host_tables_ = false;
@@ -196,10 +203,11 @@ class DirectoryReader {
   std::size_t differences_bytes_ = 0;
 };
 
-Result<void> read_body(WireReader in, PackPart part, Compression& compression, Pack& pack) {
+Result<void> read_body(WireReader in, bool with_history, PackPart part, Compression& compression,
+                       Pack& pack) {
   SW_TRY(const Bytes directory, read_section(in, kDirectoryBytesMax, compression));
   WireReader directory_in(directory);
-  DirectoryReader reader(directory_in, pack);
+  DirectoryReader reader(directory_in, pack, with_history);
   if (!reader.read()) return Error{ErrorCode::kCorrupt, "its directory is invalid"};
   for (Entry& entry : pack.entries) entry.check = in.u32();
 
@@ -236,13 +244,14 @@ Result<Pack> decode_pack(PackId id, BytesView bytes, PackPart part, Compression&
   WireReader in(bytes);
   if (!std::ranges::equal(in.bytes(kMagic.size()), kMagic)) return damaged(id, "not a pack");
   const std::uint8_t version = in.u8();
-  if (version != kPackVersion)
+  if (version != kPackVersion && version != kPackVersionWithHistory)
     return damaged(id, fmt::format("format version {} is unknown", version));
   const std::uint64_t sum = in.u64();
   if (sum != sum_of(id, bytes.subspan(kHeaderBytes))) return damaged(id, "checksum mismatch");
   Pack pack;
   pack.id = id;
-  if (auto read = read_body(in, part, compression, pack); !read.ok())
+  if (auto read = read_body(in, version == kPackVersionWithHistory, part, compression, pack);
+      !read.ok())
     return damaged(id, read.error().message);
   return pack;
 }

@@ -94,13 +94,12 @@ void write_nodes(WireWriter& out, const Pack& pack, const PackNumbers& numbers) 
   }
 }
 
-void write_version(WireWriter& out, const Version& version, const PackNumbers& numbers) {
+void write_version(WireWriter& out, const Version& version, std::uint32_t own_sequence,
+                   const PackNumbers& numbers) {
   out.text(version.build);
   out.varint(version.memory_bytes);
   out.zigzag(version.time_ms);
-  out.varint(version.previous.owner);
-  out.varint(version.previous.sequence);
-  out.varint(version.history);
+  out.varint(own_sequence - version.key_sequence);
   out.varint(version.pages);
   out.u64(version.digest);
   out.varint(numbers.of(version.host_tables));
@@ -181,7 +180,7 @@ Result<Bytes> encode_pack(const Pack& pack, Compression& compression) {
   }
   write_entries(directory, pack, numbers);
   write_nodes(directory, pack, numbers);
-  if (pack.version) write_version(directory, *pack.version, numbers);
+  if (pack.version) write_version(directory, *pack.version, pack.id.sequence, numbers);
 
   WireWriter body;
   SW_CHECK_OK(write_section(body, directory.out(), compression));

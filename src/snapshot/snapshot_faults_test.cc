@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "snapshot/catalog.h"
 #include "snapshot/page.h"
 #include "snapshot/snapshot_store_fixture.h"
 
@@ -137,25 +138,47 @@ TEST_F(SnapshotStoreTest, ImageOfAnotherContentIsNoticed) {
               HasSubstr("page 1 of the memory cannot be restored: its content"));
 }
 
-TEST_F(SnapshotStoreTest, DamageStopsTheCollectionAndNotTheContext) {
+TEST_F(SnapshotStoreTest, DamageKeepsWhatIsOlderAndStopsNothingElse) {
+  restart({.history = {.full = 10, .every = 10}});
   Guest guest(image_);
   LiveMemory live = must(store_->begin("c", kBuild));
-  for (int i = 0; i < 40; ++i) {
+  const auto save_some = [&](int count, std::string_view tables) {
+    for (int i = 0; i < count; ++i) {
+      guest.write(5000, "x = " + std::to_string(++written_));
+      save(live, guest, tables);
+    }
+  };
+  save_some(32, "tables");
+  damage_packs([](std::string_view key) { return pack_of_key(key).has_value(); });
+  save_some(40, "tables written anew");
+  const auto stats = must(store_->stats());
+  EXPECT_THAT(stats.damage, HasSubstr("checksum mismatch"));
+  EXPECT_GE(stats.packs, 32U) << "in doubt nothing is deleted";
+  save_some(300, "tables written anew");
+  EXPECT_EQ(load("c").guest.memory(), guest.memory());
+  EXPECT_LT(must(store_->stats()).packs, 150U);
+  restart({.history = {.full = 10, .every = 0}});
+  must(store_->collect());
+  EXPECT_EQ(must(store_->stats()).damage, "") << "once nothing needs the damaged ones";
+  EXPECT_LT(must(store_->stats()).packs, 50U);
+  EXPECT_EQ(load("c").guest.memory(), guest.memory());
+}
+
+TEST_F(SnapshotStoreTest, DamagedRowsOfTheHistoryAreToldAndNothingElseIsLost) {
+  Guest guest(image_);
+  LiveMemory live = must(store_->begin("c", kBuild));
+  for (int i = 0; i < 20; ++i) {
     guest.write(5000, "x = " + std::to_string(i));
     save(live, guest);
-    if (i == 31) damage_packs([](std::string_view) { return true; });
   }
-  const auto stats = must(store_->stats());
-  EXPECT_THAT(stats.collection_error, HasSubstr("checksum mismatch"));
-  EXPECT_EQ(stats.collections, 0U);
-  EXPECT_EQ(stats.packs, 40U) << "in doubt nothing is deleted";
-  for (int i = 0; i < 200; ++i) {
-    guest.write(5000, "x = " + std::to_string(i));
-    save(live, guest, "tables written anew");
-  }
-  EXPECT_EQ(must(store_->stats()).collection_error, "") << "once nothing needs the damaged ones";
-  EXPECT_LT(must(store_->stats()).packs, 200U);
+  damage_packs([](std::string_view key) { return sequence_of_version_key(key).value_or(9) < 5; });
+  restart({});
+  EXPECT_EQ(must(store_->history("c")).size(), 17U) << "those that cannot be read are one";
   EXPECT_EQ(load("c").guest.memory(), guest.memory());
+  must(store_->undo("c", 10, 0));
+  must(store_->collect());
+  EXPECT_THAT(must(store_->stats()).damage, HasSubstr("checksum mismatch"));
+  EXPECT_EQ(must(store_->latest("c")).step, 10U);
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ TEST_F(SnapshotStoreTest, RemovedSourceOfAForkLeavesOnlyWhatTheForkNeeds) {
 }
 
 TEST_F(SnapshotStoreTest, GarbageIsCollectedWhileSaving) {
+  restart({.history = {.full = 20, .every = 0}});
   Guest guest(image_);
   LiveMemory live = must(store_->begin("c", kBuild));
   std::size_t most = 0;
@@ -86,7 +87,7 @@ TEST_F(SnapshotStoreTest, RestoreReadsFewPacksAfterManyScatteredSteps) {
 }
 
 TEST_F(SnapshotStoreTest, LargePackWithFewNeededPagesIsPruned) {
-  restart({.history_max = 0, .collect_while_saving = false});
+  restart({.history = {.full = 0, .every = 0}, .collect_while_saving = false});
   Guest guest(image_);
   LiveMemory live = must(store_->begin("c", kBuild));
   std::mt19937 random(3);
@@ -99,6 +100,7 @@ TEST_F(SnapshotStoreTest, LargePackWithFewNeededPagesIsPruned) {
   guest.write(100 * kPageBytes, noise(200));
   save(live, guest);
   guest.write(100 * kPageBytes, noise(190));
+  save(live, guest);
   save(live, guest);
   const std::uint64_t before = must(store_->stats()).pack_bytes;
   must(store_->collect());

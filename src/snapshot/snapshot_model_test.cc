@@ -12,10 +12,13 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "snapshot/faulty_storage.h"
+#include "snapshot/model_context.h"
+#include "snapshot/pack_finder.h"
 #include "snapshot/snapshot_store.h"
 #include "snapshot/test_guest.h"
 #include "storage/memory/memory_storage.h"
@@ -30,30 +33,25 @@ struct State {
 };
 using StatePtr = std::shared_ptr<const State>;  // shared between the model's versions
 
-struct ModelContext {
-  StatePtr newest;
-  std::vector<StatePtr> history;  // nearest first
-  std::map<std::string, StatePtr> checkpoints;
-};
-
 class Model {
  public:
-  Model(std::uint32_t seed, storage::Storage& storage, std::size_t history_max)
-      : random_(seed), storage_(storage), history_max_(history_max) {
+  Model(std::uint32_t seed, storage::Storage& storage, const HistoryLimits& limits)
+      : random_(seed), storage_(storage), limits_(limits) {
     restart();
   }
 
   void step() {
     const std::size_t what = random_() % 100;
     if (what < 60) run_and_save();
-    else if (what < 66) undo();
+    else if (what < 64) undo();
+    else if (what < 66) take_back();
     else if (what < 70) rewind();
     else if (what < 74) fork();
     else if (what < 79) add_checkpoint();
     else if (what < 81) remove_checkpoint();
     else if (what < 83) remove();
     else if (what < 84) begin_again();
-    else if (what < 85) must(store_->collect());
+    else if (what < 85) collect();
     else if (what < 90) live_.clear();  // evicted
     else if (what < 92) restart();
     else with_a_fault();
@@ -62,13 +60,13 @@ class Model {
   void check_all() {
     ASSERT_EQ(store_->contexts().size(), contexts_.size());
     for (const auto& [name, context] : contexts_) {
-      const auto versions = must(store_->versions(name));
-      ASSERT_EQ(versions.size(), context.history.size() + 1) << name;
-      expect_state(name, versions[0], *context.newest);
-      for (std::size_t i = 1; i < versions.size(); ++i)
-        expect_state(name, versions[i], *context.history[i - 1]);
+      check_history(name, context);
       const auto checkpoints = must(store_->checkpoints(name));
       ASSERT_EQ(checkpoints.size(), context.checkpoints.size());
+      for (const CheckpointInfo& checkpoint : checkpoints) {
+        ASSERT_EQ(checkpoint.version, context.checkpoints.at(checkpoint.label));
+        expect_state(name, checkpoint.version);
+      }
     }
   }
 
@@ -83,9 +81,8 @@ class Model {
     store_.reset();
     object_.reset();
     object_ = std::make_unique<FaultyStorage>(must(storage_.open({"interpreter", "i"}, {})));
-    store_ =
-        must(SnapshotStore::open(*object_, {.history_max = static_cast<std::uint32_t>(history_max_),
-                                            .recent_bytes_max = 20 * kPageBytes}));
+    store_ = must(
+        SnapshotStore::open(*object_, {.history = limits_, .recent_bytes_max = 20 * kPageBytes}));
   }
 
   std::string any_context() {
@@ -105,8 +102,8 @@ class Model {
       running.guest.grow_to(newest.memory_bytes);
       Restored restored =
           must(restore_into(*store_, name, newest.id, kBuild, image_, running.guest.memory()));
-      EXPECT_EQ(running.guest.memory(), contexts_[name].newest->memory);
-      EXPECT_EQ(as_text(restored.host_tables), contexts_[name].newest->tables);
+      EXPECT_EQ(running.guest.memory(), newest_state(name).memory);
+      EXPECT_EQ(as_text(restored.host_tables), newest_state(name).tables);
       running.guest.mark_all();
       running.live = std::move(restored.live);
     } else {
@@ -115,44 +112,17 @@ class Model {
     return live_.emplace(name, std::move(running)).first->second;
   }
 
-  /// What a run might do to its memory.
-  void run(Guest& guest) {
-    const auto noise = [&](std::size_t size) {
-      std::string text(size, ' ');
-      for (char& c : text) c = static_cast<char>(random_());
-      return text;
-    };
-    const std::size_t bytes = guest.memory().size();
-    for (std::size_t n = random_() % 6; n > 0; --n) {
-      switch (random_() % 8) {
-        case 0: guest.write(random_() % (bytes - 9000), noise(1 + random_() % 9000)); break;
-        case 1: {  // as in the image again, or zero beyond it
-          const std::size_t page = random_() % (bytes / kPageBytes);
-          const bool in_image = page < image_.size() / kPageBytes;
-          guest.write(page * kPageBytes,
-                      in_image ? as_text(BytesView(image_).subspan(page * kPageBytes, kPageBytes))
-                               : std::string(kPageBytes, '\0'));
-          break;
-        }
-        case 2:
-          if (bytes < 400 * kPageBytes) guest.grow_to(bytes + (random_() % 40) * kPageBytes);
-          break;
-        case 3: guest.mark(random_() % (bytes / kPageBytes)); break;  // written with what it held
-        default:
-          guest.write((random_() % 12) * kPageBytes + random_() % 4000, noise(1 + random_() % 60));
-      }
-    }
-    if (random_() % 60 == 0 && bytes > 300 * kPageBytes)
-      guest.write(10 * kPageBytes, noise(280 * kPageBytes));
-  }
-
   void run_and_save() {
     const std::string name =
         random_() % 20 == 0 ? "c" + std::to_string(random_() % 5) : any_context();
     Running& r = running(name);
-    run(r.guest);
+    run_at_random(r.guest, image_, random_);
     if (random_() % 3 == 0) tables_ = std::to_string(random_());
     save(name, r, true);
+  }
+
+  const State& newest_state(const std::string& name) {
+    return *states_.at(contexts_[name].versions.back().id);
   }
 
   void save(const std::string& name, Running& r, bool must_work) {
@@ -161,77 +131,142 @@ class Model {
                                               .image = image_,
                                               .changed = ranges,
                                               .host_tables = as_bytes(tables_),
-                                              .time_ms = ++time_});
+                                              .time_ms = ++time_,
+                                              .number = contexts_[name].steps + 1,
+                                              .about = "step"});
+    if (contexts_[name].versions.empty()) contexts_.erase(name);
     EXPECT_TRUE(saved.ok() || !must_work) << saved.error().message;
-    if (saved.ok()) note_saved(name, r.guest);
+    if (saved.ok()) note_saved(name, r.guest, saved->version);
   }
 
-  void note_saved(const std::string& name, Guest& guest) {
-    auto state = std::make_shared<const State>(State{guest.memory(), tables_});
-    make_newest(contexts_[name], std::move(state));
+  void note_saved(const std::string& name, Guest& guest, VersionId id) {
+    states_[id] = std::make_shared<const State>(State{guest.memory(), tables_});
+    ModelContext& context = contexts_[name];
+    const VersionId parent = context.versions.empty() ? VersionId{} : context.versions.back().id;
+    context.versions.push_back({.id = id, .parent = parent, .step = ++context.steps});
   }
 
-  void make_newest(ModelContext& context, StatePtr state) {
-    if (context.newest) context.history.insert(context.history.begin(), context.newest);
-    if (context.history.size() > history_max_) context.history.resize(history_max_);
-    context.newest = std::move(state);
+  void note_copy(ModelContext& context, const VersionInfo& made, VersionId of, VersionId parent) {
+    states_[made.id] = states_.at(of);
+    context.versions.push_back({.id = made.id, .parent = parent, .step = made.step, .copy = true});
+  }
+
+  void check_history(const std::string& name, const ModelContext& context) {
+    const auto history = must(store_->history(name));
+    const auto kept = [&](std::uint64_t step) {
+      return std::ranges::find(history, step, &HistoryEntry::step) != history.end();
+    };
+    for (const HistoryEntry& entry : history) {
+      ASSERT_TRUE(find(context, entry.version)) << to_string(entry.version);
+      EXPECT_EQ(find(context, entry.version)->step, entry.step);
+      EXPECT_EQ(entry.newest, entry.step == context.versions.back().step);
+      EXPECT_EQ(entry.about, "step");
+      expect_state(name, entry.version);
+    }
+    for (const std::uint64_t step : steps_to_keep(limits_, context))
+      EXPECT_TRUE(kept(step)) << name << " step " << step;
+  }
+
+  void collect() {
+    must(store_->collect());
+    std::set<VersionId> roots;
+    for (const auto& [name, context] : contexts_) {
+      for (const auto& [label, id] : context.checkpoints) roots.insert(id);
+      const auto history = must(store_->history(name));
+      const std::uint64_t intervals = limits_.every == 0 ? 0 : context.steps / limits_.every + 1;
+      EXPECT_LE(history.size(), limits_.full + intervals + context.checkpoints.size() + 2);
+    }
+    const Packs packs = PackFinder().find(*object_, roots);
+    EXPECT_EQ(packs.stored, packs.needed);
+    for (const auto& [name, context] : contexts_) {
+      const StorageUsage known = must(store_->usage(name));
+      const StorageUsage counted =
+          must(must(SnapshotStore::open(*object_, {.history = limits_}))->usage(name));
+      EXPECT_EQ(known.bytes, counted.bytes);
+      EXPECT_EQ(known.packs, counted.packs);
+    }
   }
 
   void undo() {
     if (contexts_.empty()) return;
     const std::string name = any_context();
     ModelContext& context = contexts_[name];
-    const std::size_t runs = random_() % (history_max_ + 2);
+    const std::size_t runs = random_() % (limits_.full + 2);
+    const ModelVersion* target = &context.versions.back();
+    bool must_work = true;
+    for (std::size_t i = 0; i < runs && target != nullptr; ++i) {
+      target = find(context, target->parent);
+      must_work = must_work && target != nullptr && is_recent(limits_, context, *target);
+    }
     const auto done = store_->undo(name, static_cast<std::uint32_t>(runs), ++time_);
-    ASSERT_EQ(done.ok(), runs <= context.history.size());
+    ASSERT_TRUE(done.ok() || !must_work) << done.error().message;
+    ASSERT_TRUE(target != nullptr || !done.ok());
     if (!done.ok()) return;
     live_.erase(name);
-    if (runs == 0) return;
-    context.newest = context.history[runs - 1];
-    context.history.erase(context.history.begin(),
-                          context.history.begin() + static_cast<std::ptrdiff_t>(runs));
+    note_copy(context, *done, target->id, target->parent);
   }
 
-  /// A version of the context, what it holds, and the history a fork of it has.
-  struct Choice {
-    VersionId id;
-    StatePtr state;
-    std::vector<StatePtr> history;
-  };
-  Choice choose_version(const std::string& name) {
+  void take_back() {
+    if (contexts_.empty()) return;
+    const std::string name = any_context();
+    ModelContext& context = contexts_[name];
+    const ModelVersion newest = context.versions.back();
+    const ModelVersion* const found = find(context, newest.parent);
+    const auto done = store_->take_back(name, ++time_);
+    ASSERT_TRUE(done.ok() || newest.copy || found == nullptr);
+    ASSERT_TRUE(found != nullptr || !done.ok());
+    if (!done.ok()) return;
+    live_.erase(name);
+    const ModelVersion target = *found;
+    const bool checkpointed = std::ranges::any_of(context.checkpoints, [&](const auto& checkpoint) {
+      return checkpoint.second == newest.id;
+    });
+    if (!checkpointed) context.versions.pop_back();
+    note_copy(context, *done, target.id, target.parent);
+  }
+
+  /// A version that the context keeps.
+  VersionId choose_version(const std::string& name) {
     const ModelContext& context = contexts_[name];
-    const auto versions = must(store_->versions(name));
-    if (!context.checkpoints.empty() && random_() % 2 == 0) {
-      const auto checkpoints = must(store_->checkpoints(name));
-      const CheckpointInfo& chosen = checkpoints[random_() % checkpoints.size()];
-      const bool also_in_history = std::ranges::any_of(
-          versions, [&](const VersionInfo& version) { return version.id == chosen.version; });
-      if (!also_in_history) return {chosen.version, context.checkpoints.at(chosen.label), {}};
-    }
-    const std::size_t i = random_() % versions.size();
-    Choice choice{versions[i].id, i == 0 ? context.newest : context.history[i - 1], {}};
-    choice.history.assign(context.history.begin() + static_cast<std::ptrdiff_t>(i),
-                          context.history.end());
-    return choice;
+    if (!context.checkpoints.empty() && random_() % 2 == 0)
+      return std::next(context.checkpoints.begin(),
+                       static_cast<std::ptrdiff_t>(random_() % context.checkpoints.size()))
+          ->second;
+    const auto history = must(store_->history(name));
+    return history[random_() % history.size()].version;
   }
 
   void rewind() {
     if (contexts_.empty()) return;
     const std::string name = any_context();
-    const Choice choice = choose_version(name);
-    must(store_->rewind(name, choice.id, ++time_));
+    const VersionId chosen = choose_version(name);
+    const VersionInfo made = must(store_->rewind(name, chosen, ++time_));
     live_.erase(name);
-    make_newest(contexts_[name], choice.state);
+    ModelContext& context = contexts_[name];
+    note_copy(context, made, chosen, context.versions.back().id);
   }
 
   void fork() {
     if (contexts_.empty()) return;
     const std::string name = any_context();
     const std::string fork = "f" + std::to_string(random_() % 6);
-    const Choice choice = choose_version(name);
-    const auto done = store_->fork(name, choice.id, fork, ++time_);
+    const VersionId chosen = choose_version(name);
+    const auto done = store_->fork(name, chosen, fork, ++time_);
     ASSERT_EQ(done.ok(), !contexts_.contains(fork));
-    if (done.ok()) contexts_[fork] = {choice.state, choice.history, {}};
+    if (!done.ok()) return;
+    const ModelContext& source = contexts_[name];
+    const ModelVersion from = *find(source, chosen);
+    std::set<VersionId> kept;
+    for (const HistoryEntry& entry : must(store_->history(name))) kept.insert(entry.version);
+    ModelContext forked{.versions = {}, .checkpoints = {}, .steps = source.steps};
+    for (const ModelVersion& version : source.versions) {
+      if (version.id.sequence > from.id.sequence || version.step > from.step) continue;
+      if (!version.copy && !kept.contains(version.id)) continue;
+      forked.versions.push_back(version);
+      forked.versions.back().inherited = true;
+    }
+    note_copy(forked, *done, chosen, from.parent);
+    contexts_[fork] = std::move(forked);
   }
 
   void add_checkpoint() {
@@ -240,7 +275,7 @@ class Model {
     const std::string label = std::to_string(random_() % 5);
     const auto done = store_->add_checkpoint(name, label, ++time_);
     ASSERT_EQ(done.ok(), !contexts_[name].checkpoints.contains(label));
-    if (done.ok()) contexts_[name].checkpoints[label] = contexts_[name].newest;
+    if (done.ok()) contexts_[name].checkpoints[label] = contexts_[name].versions.back().id;
   }
 
   void remove_checkpoint() {
@@ -265,23 +300,21 @@ class Model {
     const std::string name = any_context();
     live_.erase(name);
     Running fresh{Guest(image_), must(store_->begin(name, kBuild))};
-    run(fresh.guest);
+    run_at_random(fresh.guest, image_, random_);
     save(name, live_.emplace(name, std::move(fresh)).first->second, true);
   }
 
   void with_a_fault() {
     const std::string name = any_context();
     Running& r = running(name);
-    run(r.guest);
+    run_at_random(r.guest, image_, random_);
     const auto fault = static_cast<Fault>(1 + random_() % 4);
     object_->set(fault, random_() % 3);
-    const ModelContext before = contexts_.contains(name) ? contexts_[name] : ModelContext{};
     save(name, r, fault == Fault::kBodyRunsTwice);
     object_->set(Fault::kNone, 0);
     if (fault == Fault::kAfterCommit) {
       // It was reported as failed, but is there; this memory cannot go on, the stored one can.
-      EXPECT_EQ(contexts_.contains(name) ? contexts_[name].newest : nullptr, before.newest);
-      note_saved(name, r.guest);
+      note_saved(name, r.guest, must(store_->latest(name)).id);
       EXPECT_FALSE(store_
                        ->save(*r.live, {.memory = SpanPageSource(r.guest.memory()),
                                         .image = image_,
@@ -295,7 +328,9 @@ class Model {
     }
   }
 
-  void expect_state(const std::string& name, const VersionInfo& version, const State& state) {
+  void expect_state(const std::string& name, VersionId id) {
+    const State& state = *states_.at(id);
+    const VersionInfo version = must(store_->version(name, id));
     ASSERT_EQ(version.memory_bytes, state.memory.size());
     Guest guest(image_);
     guest.grow_to(version.memory_bytes);
@@ -307,7 +342,7 @@ class Model {
 
   std::mt19937 random_;
   storage::Storage& storage_;
-  std::size_t history_max_;
+  const HistoryLimits limits_;
   Bytes image_ = make_image(64);
   std::string tables_ = "tables";
   std::int64_t time_ = 0;
@@ -315,12 +350,14 @@ class Model {
   std::unique_ptr<SnapshotStore> store_;
   std::map<std::string, Running> live_;
   std::map<std::string, ModelContext> contexts_;
+  std::map<VersionId, StatePtr> states_;
 };
 
-void run_model(storage::Storage& storage, int steps, std::size_t history_max) {
+void run_model(storage::Storage& storage, int steps, const HistoryLimits& limits) {
   const auto seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
-  Model model(seed, storage, history_max);
+  SCOPED_TRACE(testing::Message() << "seed " << seed << ", last " << limits.full << ", every "
+                                  << limits.every);
+  Model model(seed, storage, limits);
   for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
     model.step();
     if (i % 50 == 49) model.check_all();
@@ -329,10 +366,13 @@ void run_model(storage::Storage& storage, int steps, std::size_t history_max) {
 }
 
 TEST(SnapshotModel, MemoryStorage) {
-  for (const std::size_t history_max : {0U, 1U, 4U, 20U}) {
+  for (const HistoryLimits& limits :
+       {HistoryLimits{.full = 0, .every = 0}, HistoryLimits{.full = 1, .every = 3},
+        HistoryLimits{.full = 4, .every = 1}, HistoryLimits{.full = 10, .every = 5},
+        HistoryLimits{}}) {
     storage::MemoryDisk disk{storage::Bodies::kTwice};
     const auto storage = storage::open_memory_storage(disk);
-    run_model(*storage, 200, history_max);
+    run_model(*storage, 200, limits);
   }
 }
 
@@ -340,7 +380,7 @@ TEST(SnapshotModel, SqliteStorage) {
   const auto folder =
       must(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-snapshot-"));
   const auto storage = must(storage::open_sqlite_storage(folder.path(), {}));
-  run_model(*storage, 100, 5);
+  run_model(*storage, 100, {.full = 5, .every = 4});
 }
 
 }  // namespace

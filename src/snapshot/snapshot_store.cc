@@ -13,14 +13,6 @@
 
 namespace sw::snapshot {
 
-namespace {
-
-Error invalid(std::string message) {
-  return Error{ErrorCode::kInvalidArgument, std::move(message)};
-}
-
-}  // namespace
-
 // -------------------------------------------------------------------------------------------------
 // LiveMemory
 
@@ -37,7 +29,7 @@ std::optional<VersionId> LiveMemory::version() const {
 std::uint64_t LiveMemory::stored_pages() const { return state_->stored_pages; }
 std::size_t LiveMemory::bookkeeping_bytes() const {
   return sizeof(LiveMemory::State) + state_->table.regions().size() * sizeof(Region) +
-         state_->recent.bytes() + state_->host_tables.size();
+         state_->recent.bytes() + state_->key_pages.bytes() + state_->host_tables.size();
 }
 
 // ------------------------------------------------------------------------------------------------
@@ -76,9 +68,66 @@ Result<LiveMemory> SnapshotStore::begin(std::string_view context, std::string_vi
                                                   state_->options.recent_bytes_max);
   if (has(context)) {
     SW_TRY(const ContextEntry* const record, state_->find(context));
-    live->based_on = record->newest;
+    live->based_on = record->newest.id;
   }
   return LiveMemory(std::move(live));
+}
+
+/// A save until it is committed.
+struct SnapshotStore::State::PendingSave {
+  bool is_new = false;  ///< the context is
+  ContextEntry fresh = {};
+  ContextEntry* record = nullptr;
+  PreparedStep prepared = {};
+  Addition addition = {};
+  CollectionStep garbage = {};
+};
+
+Result<void> SnapshotStore::State::prepare(PendingSave& save, LiveMemory::State& memory,
+                                           const Step& step) {
+  save.is_new = !contexts.contains(memory.context);
+  save.fresh = new_entry(next_owner, next_owner, 1);
+  save.record = &save.fresh;
+  if (!save.is_new) {
+    SW_TRY(save.record, find(memory.context));
+  }
+  ContextEntry& record = *save.record;
+  const KeptVersion before = record.newest;
+  if (memory.based_on != before.id) {
+    return invalid(fmt::format(
+        "context \"{}\" has advanced past this memory: its newest version is {}, not {}",
+        memory.context, to_string(before.id), to_string(memory.based_on)));
+  }
+  KeptVersion& version = save.addition.version;
+  version = {.parent = before.id,
+             .step = step.number != 0 ? step.number : before.step + 1,
+             .time_ms = step.time_ms};
+  save.addition.about = step.about.substr(0, kAboutBytesMax);
+  const std::uint64_t interval = key_interval(options.history);
+  const bool key_step =
+      memory.key_sequence == 0 || version.step / interval != before.step / interval;
+  SW_TRY(save.prepared,
+         prepare_step(memory, step, key_step, {record.owner, record.next_sequence}, compression));
+  version.id = save.prepared.stats.version;
+  version.bytes = save.prepared.stats.bytes_written;
+  if (save.is_new) return {};
+  save.addition.let_go = some_surplus_of(record);
+  save.garbage = collect_a_little(record.family, save.prepared.packs.size());
+  return {};
+}
+
+Result<void> SnapshotStore::State::write(storage::Transaction& transaction, const PendingSave& save,
+                                         std::string_view context) {
+  const ContextEntry& record = *save.record;
+  if (save.is_new) {
+    SW_CHECK_OK(put_next_owner(transaction, options.contexts_table, next_owner + 1));
+    SW_CHECK_OK(put_context(transaction, options.contexts_table, context, record));
+  }
+  for (const auto& [id, bytes] : save.prepared.packs) {
+    SW_CHECK_OK(transaction.put(options.packs_table, pack_key(record.family, id), bytes));
+  }
+  SW_CHECK_OK(write(transaction, record, save.addition));
+  return apply(transaction, record.family, save.garbage);
 }
 
 Result<SaveStats> SnapshotStore::save(LiveMemory& live, const Step& step,
@@ -86,68 +135,44 @@ Result<SaveStats> SnapshotStore::save(LiveMemory& live, const Step& step,
   State& s = *state_;
   LiveMemory::State& memory = live.state();
   SW_CHECK_OK(s.refresh());
-  const bool is_new = !has(memory.context);
-  ContextEntry fresh{.owner = s.next_owner,
-                     .family = s.next_owner,
-                     .checkpoints = {},
-                     .newest = {},
-                     .next_sequence = 1};
-  ContextEntry* record = &fresh;
-  Version version;
-  if (!is_new) {
-    SW_TRY(record, s.find(memory.context));
-    version.previous = record->newest;
-    version.history = std::min(record->history + 1, s.options.history_max);
-  }
-  if (memory.based_on != record->newest) {
-    return invalid(fmt::format(
-        "context \"{}\" has advanced past this memory: its newest version is {}, not {}",
-        memory.context, to_string(record->newest), to_string(memory.based_on)));
-  }
-  SW_TRY(PreparedStep prepared, prepare_step(memory, step, {record->owner, record->next_sequence},
-                                             version, s.compression));
-  const CollectionStep garbage =
-      is_new ? CollectionStep{} : s.collect_a_little(record->family, prepared.packs.size());
-
+  State::PendingSave save;
+  SW_CHECK_OK(s.prepare(save, memory, step));
   SW_CHECK_OK(s.commit([&](storage::Transaction& transaction) -> Result<void> {
-    if (is_new) {
-      SW_CHECK_OK(put_next_owner(transaction, s.options.contexts_table, s.next_owner + 1));
-      SW_CHECK_OK(put_context(transaction, s.options.contexts_table, memory.context, *record));
-    }
-    for (const auto& [id, bytes] : prepared.packs) {
-      SW_CHECK_OK(transaction.put(s.options.packs_table, pack_key(record->family, id), bytes));
-    }
-    SW_CHECK_OK(s.apply(transaction, record->family, garbage));
+    SW_CHECK_OK(s.write(transaction, save, memory.context));
     return extra_writes ? extra_writes(transaction) : Result<void>();
   }));
-  if (is_new) {
+  if (save.is_new) {
     ++s.next_owner;
-    record = &s.contexts.emplace(memory.context, std::move(fresh)).first->second;
+    save.record = &s.contexts.emplace(memory.context, std::move(save.fresh)).first->second;
   }
-  for (const auto& [id, count] : prepared.entry_counts) s.entry_counts[id] = count;
-  for (const auto& [id, bytes] : garbage.put) prepared.stats.bytes_written += bytes.size();
-  s.note_committed(*record, prepared.stats.version, version.history, prepared.packs.size());
-  s.note_applied(s.families[record->family], garbage);
-  const SaveStats stats = prepared.stats;
-  remember(memory, std::move(prepared), step);
+  for (const auto& [id, count] : save.prepared.entry_counts) s.entry_counts[id] = count;
+  SaveStats stats = save.prepared.stats;
+  s.note_committed(*save.record, save.addition,
+                   {.packs = save.prepared.packs.size(), .bytes = stats.bytes_written});
+  s.note_applied(s.families[save.record->family], save.garbage);
+  for (const CollectionStep::Change& change : save.garbage.changes)
+    stats.bytes_written += change.bytes ? change.bytes->size() : 0;
+  remember(memory, std::move(save.prepared), step);
   return stats;
 }
 
 Result<VersionInfo> SnapshotStore::latest(std::string_view context) {
   SW_TRY(const ContextEntry* const record, state_->find(context));
-  SW_TRY(const Version version, state_->version_of(*record, record->newest));
+  SW_TRY(const Version version, state_->version_of(*record, record->newest.id));
   return info_of(record->newest, version);
 }
 
-Result<std::vector<VersionInfo>> SnapshotStore::versions(std::string_view context) {
-  SW_TRY(const ContextEntry* const record, state_->find(context));
-  return state_->history_of(*record);
+Result<VersionInfo> SnapshotStore::version(std::string_view context, VersionId version) {
+  SW_TRY(ContextEntry* const record, state_->find(context));
+  SW_TRY(const KeptVersion kept, state_->kept_of(*record, version));
+  SW_TRY(const Version found, state_->version_of(*record, version));
+  return info_of(kept, found);
 }
 
 Result<Restored> SnapshotStore::restore(std::string_view context, VersionId version,
                                         std::string_view build, BytesView image, PageSink& memory) {
-  SW_TRY(const ContextEntry* const record, state_->find(context));
-  SW_CHECK_OK(state_->check_kept(*record, version));
+  SW_TRY(ContextEntry* const record, state_->find(context));
+  SW_CHECK_OK(state_->kept_of(*record, version));
   std::unique_ptr<LiveMemory::State> live;
   Bytes host_tables;
   std::uint64_t pages_written = 0;
@@ -176,6 +201,7 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
     }
     host_tables = *tables->host_tables;
     live->host_tables_pack = stored.host_tables;
+    live->key_sequence = stored.key_sequence;
     pages_written = restorer.pages_written();
     packs_read = packs.packs_read();
     return {};
@@ -184,62 +210,6 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
   live->memory_bytes = memory.memory_bytes();
   live->based_on = version;
   return Restored{LiveMemory(std::move(live)), std::move(host_tables), pages_written, packs_read};
-}
-
-Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t runs,
-                                        std::int64_t time_ms, const ExtraWrites& extra_writes) {
-  SW_TRY(ContextEntry* const record, state_->find(context));
-  SW_TRY(const auto versions, state_->history_of(*record, runs));
-  if (versions.size() <= runs) {
-    return invalid(
-        fmt::format("cannot undo {} runs; at most {} are stored", runs, versions.front().history));
-  }
-  SW_TRY(Version version, state_->version_of(*record, versions.back().id));
-  version.time_ms = time_ms;
-  version.history = versions.back().history;
-  return state_->append_version(*record, std::move(version), extra_writes);
-}
-
-Result<VersionInfo> SnapshotStore::rewind(std::string_view context, VersionId version,
-                                          std::int64_t time_ms, const ExtraWrites& extra_writes) {
-  SW_TRY(ContextEntry* const record, state_->find(context));
-  SW_CHECK_OK(state_->check_kept(*record, version));
-  SW_TRY(Version copy, state_->version_of(*record, version));
-  copy.time_ms = time_ms;
-  copy.previous = record->newest;
-  copy.history = std::min(record->history + 1, state_->options.history_max);
-  return state_->append_version(*record, std::move(copy), extra_writes);
-}
-
-Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<VersionId> version,
-                                        std::string_view new_context, std::int64_t time_ms,
-                                        const ExtraWrites& extra_writes) {
-  State& s = *state_;
-  SW_CHECK_OK(check_context_name(new_context));
-  SW_CHECK_OK(s.refresh());
-  if (has(new_context)) return invalid(fmt::format("context \"{}\" already exists", new_context));
-  SW_TRY(const ContextEntry* const source, s.find(context));
-  const VersionId from = version.value_or(source->newest);
-  SW_TRY(const std::uint32_t history, s.check_kept(*source, from));
-  SW_TRY(Version copy, s.version_of(*source, from));
-  copy.time_ms = time_ms;
-  copy.history = history;
-  // Its sequence goes on where the source's is, since references lead to smaller numbers only.
-  ContextEntry forked{.owner = s.next_owner,
-                      .family = source->family,
-                      .checkpoints = {},
-                      .newest = {},
-                      .next_sequence = source->next_sequence};
-  SW_TRY(const VersionInfo info,
-         s.append_version(
-             forked, std::move(copy), extra_writes,
-             [&](storage::Transaction& transaction) -> Result<void> {
-               SW_CHECK_OK(put_next_owner(transaction, s.options.contexts_table, s.next_owner + 1));
-               return put_context(transaction, s.options.contexts_table, new_context, forked);
-             }));
-  ++s.next_owner;
-  s.contexts.emplace(new_context, std::move(forked));
-  return info;
 }
 
 Result<void> SnapshotStore::remove(std::string_view context, const ExtraWrites& extra_writes) {
@@ -251,8 +221,14 @@ Result<void> SnapshotStore::remove(std::string_view context, const ExtraWrites& 
   const bool alone = std::ranges::none_of(s.contexts, [&](const auto& other) {
     return other.second.family == family && other.first != context;
   });
+  std::vector<VersionId> history;  // without relatives it goes with the packs
+  if (!alone) {
+    SW_TRY(const auto rows, s.read_history(found->second));
+    for (const auto& [kept, about] : rows) history.push_back(kept.id);
+  }
   SW_CHECK_OK(s.commit([&](storage::Transaction& transaction) -> Result<void> {
     SW_CHECK_OK(erase_context(transaction, s.options.contexts_table, context));
+    SW_CHECK_OK(s.erase_versions(transaction, found->second, history));
     if (alone) {
       SW_CHECK_OK(transaction.erase_range(
           storage::Range::of_prefix(s.options.packs_table, family_prefix(family))));
@@ -271,42 +247,6 @@ Result<void> SnapshotStore::remove(std::string_view context, const ExtraWrites& 
       "the context is removed, but some of its data remains");
 }
 
-Result<VersionInfo> SnapshotStore::add_checkpoint(std::string_view context, std::string_view label,
-                                                  std::int64_t time_ms,
-                                                  const ExtraWrites& extra_writes) {
-  if (label.empty() || label.size() > kLabelBytesMax) {
-    return invalid(fmt::format("a checkpoint's label must have 1 to {} bytes", kLabelBytesMax));
-  }
-  SW_TRY(const ContextEntry* const record, state_->find(context));
-  std::vector<CheckpointInfo> checkpoints = record->checkpoints;
-  if (std::ranges::find(checkpoints, label, &CheckpointInfo::label) != checkpoints.end()) {
-    return invalid(fmt::format("checkpoint \"{}\" already exists", label));
-  }
-  if (checkpoints.size() >= state_->options.checkpoints_max) {
-    return Error{ErrorCode::kLimitExceeded, fmt::format("a context can have at most {} checkpoints",
-                                                        state_->options.checkpoints_max)};
-  }
-  SW_TRY(const Version version, state_->version_of(*record, record->newest));
-  checkpoints.push_back({std::string(label), record->newest, time_ms});
-  SW_CHECK_OK(state_->change_checkpoints(context, std::move(checkpoints), extra_writes));
-  return info_of(record->newest, version);
-}
-
-Result<std::vector<CheckpointInfo>> SnapshotStore::checkpoints(std::string_view context) const {
-  SW_TRY(const ContextEntry* const record, state_->find(context));
-  return record->checkpoints;
-}
-
-Result<void> SnapshotStore::remove_checkpoint(std::string_view context, std::string_view label,
-                                              const ExtraWrites& extra_writes) {
-  SW_TRY(const ContextEntry* const record, state_->find(context));
-  std::vector<CheckpointInfo> checkpoints = record->checkpoints;
-  if (std::erase_if(checkpoints, [&](const CheckpointInfo& c) { return c.label == label; }) == 0) {
-    return not_found("checkpoint", label);
-  }
-  return state_->change_checkpoints(context, std::move(checkpoints), extra_writes);
-}
-
 Result<void> SnapshotStore::collect() {
   SW_CHECK_OK(state_->refresh());
   std::vector<std::uint32_t> families;
@@ -318,14 +258,16 @@ Result<void> SnapshotStore::collect() {
 }
 
 Result<StorageUsage> SnapshotStore::usage(std::string_view context) {
-  SW_TRY(const ContextEntry* const record, state_->find(context));
-  return state_->usage_of(owner_prefix(record->family, record->owner));
+  SW_TRY(ContextEntry* const record, state_->find(context));
+  SW_CHECK_OK(state_->load_usage(*record));
+  return *record->usage;
 }
 
 Result<StoreStats> SnapshotStore::stats() {
   StoreStats stats;
   stats.collections = state_->collections;
-  stats.collection_error = state_->collection_error;
+  stats.damage =
+      state_->collection_error.empty() ? state_->history_error : state_->collection_error;
   SW_TRY(const StorageUsage usage, state_->usage_of({}));
   stats.packs = usage.packs;
   stats.pack_bytes = usage.bytes;

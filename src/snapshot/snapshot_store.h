@@ -3,9 +3,9 @@
 #pragma once
 
 // Where contexts rest: for each, versions of its linear memory and of the small tables the host
-// keeps for it. A version costs what changed since the one before. Older versions stay for undo,
-// checkpoints keep a version for good, a fork is a second context that begins at a version of the
-// first; all three only refer to what is stored.
+// keeps for it. A version costs what changed since the one before. Older versions stay to be gone
+// back to, within limits, checkpoints keep a version for good, a fork is a second context that
+// begins at a version of the first; all three only refer to what is stored.
 //
 //   auto live = store.begin("c1", build);                        a memory as the image has it
 //   store.save(live, {.memory = …, .image = …, .changed = …});   after each run
@@ -26,6 +26,7 @@
 
 #include "sandbox_workers/base/byte_range.h"
 #include "sandbox_workers/base/files.h"
+#include "sandbox_workers/base/history_limits.h"
 #include "sandbox_workers/base/pages.h"
 #include "sandbox_workers/base/result.h"
 #include "snapshot/pack.h"
@@ -33,14 +34,13 @@
 
 namespace sw::snapshot {
 
-/// Names a version within its store; text form: to_string, parse_pack_id.
-using VersionId = PackId;
+/// Of what a caller says about a step.
+inline constexpr std::size_t kAboutBytesMax = 4096;
 
 struct Options {
   storage::TableId contexts_table = 0x60;
   storage::TableId packs_table = 0x61;
-  /// How many runs can be undone.
-  std::uint32_t history_max = 20;
+  HistoryLimits history = {};
   /// Copies of often-changed pages that a live memory keeps, to save differences to them.
   std::size_t recent_bytes_max = std::size_t{8} << 20U;
   std::size_t checkpoints_max = 100;
@@ -56,14 +56,18 @@ struct Step {
   std::span<const ByteRange> changed;
   BytesView host_tables;
   std::int64_t time_ms = 0;
+  /// The caller's count of steps, which ascends. Zero: one more than the newest's.
+  std::uint64_t number = 0;
+  /// What `history` is to say of it; at most kAboutBytesMax, the rest is cut.
+  std::string_view about = {};
 };
 
 struct SaveStats {
   VersionId version;
   std::uint64_t pages_seen = 0;     ///< in `changed`
   std::uint64_t pages_changed = 0;  ///< really different from what is stored
-  std::uint64_t pages_moved = 0;    ///< written again so that old packs can go
-  std::uint64_t bytes_written = 0;  ///< values put into the storage, without the extra writes
+  std::uint64_t pages_moved = 0;    ///< written again so that older packs can go
+  std::uint64_t bytes_written = 0;  ///< of packs
 };
 
 struct VersionInfo {
@@ -72,7 +76,18 @@ struct VersionInfo {
   std::uint64_t memory_bytes = 0;  ///< what the memory must be grown to before `restore`
   std::uint64_t pages = 0;         ///< of 4 KiB that differ from the image
   std::int64_t time_ms = 0;
-  std::uint32_t history = 0;  ///< how many runs can be undone from here
+  std::uint64_t step = 0;  ///< whose memory it is
+};
+
+/// A step that can be gone back to.
+struct HistoryEntry {
+  VersionId version;
+  std::uint64_t step = 0;
+  std::int64_t time_ms = 0;
+  std::uint64_t bytes = 0;  ///< that it wrote
+  std::string about;
+  bool newest = false;  ///< the context's memory is its
+  std::vector<std::string> checkpoints;
 };
 
 struct CheckpointInfo {
@@ -92,7 +107,9 @@ struct StoreStats {
   std::uint64_t packs = 0;
   std::uint64_t pack_bytes = 0;
   std::uint64_t collections = 0;  ///< finished since the store was opened
-  std::string collection_error;   ///< why the last one could not be finished; empty: it was
+  /// What the last one, or reading a history, found damaged; what that may need is kept. Empty: all
+  /// is well.
+  std::string damage;
 };
 
 /// A memory in use: what of it is known to be stored. Belongs to the instance whose memory it is:
@@ -151,8 +168,12 @@ class SnapshotStore {
   Result<SaveStats> save(LiveMemory& live, const Step& step, const ExtraWrites& extra_writes = {});
 
   Result<VersionInfo> latest(std::string_view context);
-  /// The newest and those that undo can reach, newest first.
-  Result<std::vector<VersionInfo>> versions(std::string_view context);
+  /// Of one that `history` or `checkpoints` list.
+  Result<VersionInfo> version(std::string_view context, VersionId version);
+  /// Oldest first. After going back, the steps that came later are still there.
+  Result<std::vector<HistoryEntry>> history(std::string_view context);
+  /// Errors: kNotFound, naming the steps that are kept.
+  Result<VersionId> version_of_step(std::string_view context, std::uint64_t step);
   /// Writes the version's pages over `memory`, which is as the image has it and grown to the
   /// version's size. After an error `memory` may be partly written and must be dropped; no damaged
   /// page is ever written. `live` can be saved only if the version is the newest.
@@ -160,11 +181,17 @@ class SnapshotStore {
   Result<Restored> restore(std::string_view context, VersionId version, std::string_view build,
                            BytesView image, PageSink& memory);
 
-  /// Makes the version `runs` before the newest one the newest. A LiveMemory of the context is of no
-  /// use afterwards.
+  /// Makes a copy of what the newest version was `runs` before the newest. A LiveMemory of the
+  /// context is of no use afterwards.
+  /// Errors: kInvalidArgument if one of the versions between is not kept any more, naming the steps
+  /// that are.
   Result<VersionInfo> undo(std::string_view context, std::uint32_t runs, std::int64_t time_ms,
                            const ExtraWrites& extra_writes = {});
-  /// Makes a copy of `version` (one that `versions` or `checkpoints` list) the newest; undo leads
+  /// The same for one run, which is forgotten as if it had never been. kNotFound if there is nothing
+  /// to go back to.
+  Result<VersionInfo> take_back(std::string_view context, std::int64_t time_ms,
+                                const ExtraWrites& extra_writes = {});
+  /// Makes a copy of `version` (one that `history` or `checkpoints` list) the newest; undo leads
   /// back.
   Result<VersionInfo> rewind(std::string_view context, VersionId version, std::int64_t time_ms,
                              const ExtraWrites& extra_writes = {});
@@ -186,6 +213,7 @@ class SnapshotStore {
   /// Deletes everything that no version needs any more. Takes as long as there are packs; for tests
   /// and idle times.
   Result<void> collect();
+  /// Looks at all packs of the context once; later, and after saves, it knows.
   Result<StorageUsage> usage(std::string_view context);
   Result<StoreStats> stats();
 

@@ -57,18 +57,12 @@ class SnapshotStoreTest : public testing::Test {
     Restored restored;
   };
   Result<Loaded> try_load(std::string_view context, std::optional<VersionId> version = {}) {
-    SW_TRY(const VersionInfo newest, store_->latest(context));
-    VersionInfo info = newest;
-    if (version) {
-      SW_TRY(const auto versions, store_->versions(context));
-      for (const VersionInfo& candidate : versions) {
-        if (candidate.id == *version) info = candidate;
-      }
-    }
+    SW_TRY(const VersionInfo info,
+           version ? store_->version(context, *version) : store_->latest(context));
     Guest guest(image_);
     guest.grow_to(info.memory_bytes);
-    SW_TRY(Restored restored, restore_into(*store_, context, version.value_or(newest.id), kBuild,
-                                           image_, guest.memory()));
+    SW_TRY(Restored restored,
+           restore_into(*store_, context, info.id, kBuild, image_, guest.memory()));
     guest.mark_all();
     return Loaded{std::move(guest), std::move(restored)};
   }
@@ -103,6 +97,7 @@ class SnapshotStoreTest : public testing::Test {
   std::unique_ptr<SnapshotStore> store_;
   Bytes image_ = make_image(64);
   std::int64_t time_ = 1000;
+  int written_ = 0;
 };
 
 }  // namespace sw::snapshot

@@ -30,26 +30,28 @@ TEST_F(SnapshotStoreTest, UndoGoesBackAndFurtherBack) {
   EXPECT_EQ(as_text(load("c").restored.host_tables), "tables 4");
   must(store_->undo("c", 2, 0));
   EXPECT_EQ(load("c").guest.memory(), memories[2]);
-  EXPECT_EQ(must(store_->latest("c")).history, 2U);
+  EXPECT_EQ(must(store_->latest("c")).step, 3U);
   EXPECT_FALSE(store_->undo("c", 3, 0).ok());
   must(store_->undo("c", 2, 0));
   EXPECT_EQ(load("c").guest.memory(), memories[0]);
   EXPECT_FALSE(store_->undo("c", 1, 0).ok());
 }
 
-TEST_F(SnapshotStoreTest, UndoReachesAsFarAsTheOptionsSay) {
-  restart({.history_max = 3});
+TEST_F(SnapshotStoreTest, UndoRefusesToGoPastStepsThatAreGoneAndSaysWhichAreKept) {
+  restart({.history = {.full = 3, .every = 4}});
   Guest guest(image_);
   LiveMemory live = must(store_->begin("c", kBuild));
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 12; ++i) {
     guest.write(5000, "x = " + std::to_string(i));
     save(live, guest);
   }
-  EXPECT_EQ(must(store_->versions("c")).size(), 4U);
-  EXPECT_EQ(store_->undo("c", 4, 0).error().code, ErrorCode::kInvalidArgument);
-  must(store_->undo("c", 3, 0));
-  EXPECT_EQ(must(store_->versions("c")).size(), 1U)
-      << "what was beyond the limit may be gone and stays unreachable";
+  must(store_->collect());
+  const auto refused = store_->undo("c", 4, 0);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(refused.error().message,
+            "cannot undo 4 runs; at most 2 can be. Steps that are kept: 1, 4, 8, 10 to 12");
+  EXPECT_EQ(must(store_->undo("c", 2, 0)).step, 10U);
 }
 
 TEST_F(SnapshotStoreTest, OlderVersionCanBeLookedAtAndIsTheNewestAfterRewind) {
@@ -70,7 +72,7 @@ TEST_F(SnapshotStoreTest, OlderVersionCanBeLookedAtAndIsTheNewestAfterRewind) {
 }
 
 TEST_F(SnapshotStoreTest, CheckpointOutlastsTheHistory) {
-  restart({.history_max = 2});
+  restart({.history = {.full = 2, .every = 0}});
   Guest guest(image_);
   LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(5000, "kept");
@@ -83,7 +85,7 @@ TEST_F(SnapshotStoreTest, CheckpointOutlastsTheHistory) {
     save(live, guest);
   }
   must(store_->collect());
-  restart({.history_max = 2});
+  restart({.history = {.full = 2, .every = 0}});
   const auto checkpoints = must(store_->checkpoints("c"));
   ASSERT_EQ(checkpoints.size(), 1U);
   EXPECT_EQ(checkpoints[0].label, "before");
@@ -174,12 +176,13 @@ TEST_F(SnapshotStoreTest, ForkAtAnEarlierVersionKeepsItsHistory) {
 }
 
 TEST_F(SnapshotStoreTest, VersionsThatNoneKeepsAreNotFound) {
-  restart({.history_max = 1});
+  restart({.history = {.full = 1, .every = 0}});
   Guest guest(image_);
   LiveMemory live = must(store_->begin("c", kBuild));
   const VersionId first = save(live, guest).version;
   save(live, guest);
   save(live, guest);
+  must(store_->collect());
   EXPECT_EQ(store_->rewind("c", first, 0).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(store_->fork("c", first, "f", 0).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(restore_into(*store_, "c", first, kBuild, image_, guest.memory()).error().code,

@@ -14,36 +14,34 @@ namespace {
 /// A difference this small is taken without looking for a smaller one.
 constexpr std::size_t kSmallDifference = 128;
 
-std::uint32_t chain_length_max(std::uint32_t page) {
-  constexpr std::uint32_t kScatter = 2654435761U;
-  return kChainLengthMin + ((page * kScatter) >> 16U) % (kChainLengthMax - kChainLengthMin);
-}
-
 PageView content_of(const PreparedStep::Change& change) {
   return change.content.first<kPageBytes>();
 }
 
 class StepEncoder {
  public:
-  StepEncoder(LiveMemory::State& live, const Step& step, PackId first, Compression& compression)
+  StepEncoder(LiveMemory::State& live, const Step& step, bool key_step, PackId first,
+              Compression& compression)
       : live_(live),
         step_(step),
+        key_step_(key_step),
+        bases_(live, key_step),
         first_(first),
         compression_(compression),
         memory_pages_(static_cast<std::uint32_t>(step.memory.memory_bytes() / kPageBytes)),
         image_pages_(static_cast<std::uint32_t>(step.image.size() / kPageBytes)) {}
 
-  Result<PreparedStep> prepare(const Version& version_template) {
+  Result<PreparedStep> prepare() {
     SW_CHECK_OK(check());
     out_.digest = live_.digest;
     out_.stored_pages = live_.stored_pages;
     for (const ByteRange& range : step_.changed) SW_CHECK_OK(scan(range));
     if (step_.memory.memory_bytes() < live_.memory_bytes) drop_pages_beyond_the_end();
-    SW_CHECK_OK(move_pages_out_of_old_packs());
+    if (key_step_) SW_CHECK_OK(move_pages());
     sort_changes();
     number_packs();
     SW_CHECK_OK(encode_pages());
-    SW_CHECK_OK(encode_version(version_template));
+    SW_CHECK_OK(encode_version());
     for (const auto& [id, bytes] : out_.packs) out_.stats.bytes_written += bytes.size();
     return std::move(out_);
   }
@@ -158,17 +156,18 @@ class StepEncoder {
     return chosen;
   }
 
-  Result<void> move_pages_out_of_old_packs() {
-    const std::set<PackId> packs = packs_to_empty();
-    if (packs.empty()) return {};
+  /// Into this key step: those of steps since the last one, and some of old packs.
+  Result<void> move_pages() {
+    const std::set<PackId> old_packs = packs_to_empty();
     std::set<std::uint32_t> changed;
     for (const Change& change : out_.changes) changed.insert(change.page);
     for (const auto& [region, stored] : live_.table.regions()) {
       for (std::uint32_t i = 0; i < kRegionPages; ++i) {
         const std::uint32_t page = region * kRegionPages + i;
         const PageState& state = (*stored.pages)[i];
-        if (!state.stored() || !packs.contains(state.place.pack) || changed.contains(page))
-          continue;
+        if (!state.stored()) continue;
+        const bool moves = !bases_.in_key_step(state) || old_packs.contains(state.place.pack);
+        if (!moves || changed.contains(page)) continue;
         // Its content is what was stored, unless the caller's ranges left out a change; then it
         // stays where it is.
         SW_TRY(const PageView content, step_.memory.read(page));
@@ -237,32 +236,26 @@ class StepEncoder {
   /// The page that `change` differs least from.
   PageView choose_base(Change& change, Entry& entry) {
     const PageView page = content_of(change);
-    const Page* const recent = stored_base(change);
-    const std::size_t to_recent =
-        recent == nullptr ? kPageBytes + 1 : sw::snapshot::difference(page, *recent);
-    if (to_recent > kSmallDifference) {
+    const bool leaves_old_pack = change.moved && bases_.in_key_step(*live_.table.find(change.page));
+    const StoredBase stored =
+        leaves_old_pack ? StoredBase{} : bases_.base_of(change.page, pack_.id.sequence);
+    const std::size_t to_stored = stored.content == nullptr
+                                      ? kPageBytes + 1
+                                      : sw::snapshot::difference(page, *stored.content);
+    if (to_stored > kSmallDifference) {
       const std::size_t to_zero = sw::snapshot::difference(page, zero_page());
       const std::size_t to_image = sw::snapshot::difference(page, image(change.page));
       // A stored base costs a look-up more at each restore, so it has to save something.
-      if (recent == nullptr || to_recent + to_recent / 8 > std::min(to_zero, to_image)) {
+      if (stored.content == nullptr || to_stored + to_stored / 8 > std::min(to_zero, to_image)) {
         entry.against = to_image < to_zero ? Against::kImage : Against::kZero;
         return to_image < to_zero ? image(change.page) : zero_page();
       }
     }
-    const PageState& before = *live_.table.find(change.page);
     entry.against = Against::kStored;
-    entry.base = before.place;
-    change.state.depth = static_cast<std::uint8_t>(before.depth + 1);
-    change.state.chain_begin = before.chain_begin;
-    return *recent;
-  }
-
-  const Page* stored_base(const Change& change) const {
-    const PageState* const before = live_.table.find(change.page);
-    if (change.moved || before == nullptr || !before->stored()) return nullptr;
-    if (before->depth >= chain_length_max(change.page)) return nullptr;
-    if (pack_.id.sequence - before->chain_begin > kChainSpanMax) return nullptr;
-    return live_.recent.find(change.page);
+    entry.base = stored.state->place;
+    change.state.depth = static_cast<std::uint8_t>(stored.state->depth + 1);
+    change.state.chain_begin = stored.state->chain_begin;
+    return *stored.content;
   }
 
   /// The regions with changes, as they will be; their nodes go into the last pack.
@@ -284,9 +277,11 @@ class StepEncoder {
     }
   }
 
-  Result<void> encode_version(const Version& version_template) {
+  Result<void> encode_version() {
     update_regions();
-    Version& version = pack_.version.emplace(version_template);
+    out_.key_sequence = key_step_ ? last_.sequence : live_.key_sequence;
+    Version& version = pack_.version.emplace();
+    version.key_sequence = out_.key_sequence;
     version.build = live_.build;
     version.memory_bytes = step_.memory.memory_bytes();
     version.time_ms = step_.time_ms;
@@ -312,6 +307,8 @@ class StepEncoder {
 
   LiveMemory::State& live_;
   const Step& step_;
+  const bool key_step_;
+  const BaseChooser bases_;
   PackId first_;
   PackId last_;
   Compression& compression_;
@@ -330,14 +327,26 @@ void count_page(LiveMemory::State& live, PackId pack, int change) {
   if (count == 0) live.pages_in_pack.erase(pack);
 }
 
+/// What the pages that a step changes were in the last key step, if it is the first to.
+void remember_key_pages(LiveMemory::State& live, const PreparedStep& step) {
+  if (step.key_sequence != live.key_sequence) return live.key_pages.clear();
+  for (const PreparedStep::Change& change : step.changes) {
+    const PageState& before = live.table.at(change.page);
+    const Page* const recent = live.recent.find(change.page);
+    const bool in_key_step = before.stored() && before.place.pack.sequence <= live.key_sequence;
+    if (in_key_step && recent != nullptr) live.key_pages.put(change.page, before, *recent);
+  }
+}
+
 }  // namespace
 
-Result<PreparedStep> prepare_step(LiveMemory::State& live, const Step& step, PackId first,
-                                  const Version& version_template, Compression& compression) {
-  return StepEncoder(live, step, first, compression).prepare(version_template);
+Result<PreparedStep> prepare_step(LiveMemory::State& live, const Step& step, bool key_step,
+                                  PackId first, Compression& compression) {
+  return StepEncoder(live, step, key_step, first, compression).prepare();
 }
 
 void remember(LiveMemory::State& live, PreparedStep step, const Step& input) {
+  remember_key_pages(live, step);
   for (const PreparedStep::Change& change : step.changes) {
     count_page(live, live.table.at(change.page).place.pack, -1);
     count_page(live, change.state.place.pack, +1);
@@ -348,6 +357,7 @@ void remember(LiveMemory::State& live, PreparedStep step, const Step& input) {
   }
   for (auto& [region, stored] : step.regions) live.table.region(region) = std::move(stored);
   live.based_on = step.stats.version;
+  live.key_sequence = step.key_sequence;
   live.memory_bytes = input.memory.memory_bytes();
   live.digest = step.digest;
   live.stored_pages = step.stored_pages;

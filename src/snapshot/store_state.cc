@@ -8,23 +8,24 @@
 
 namespace sw::snapshot {
 
-namespace {
+Error invalid(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message)};
+}
 
-/// A collection starts when as many packs were written since the last one started, or half of what
-/// that one found to be needed if that is more.
-constexpr std::size_t kCollectAfterPacks = 32;
-/// A save's share of a collection, for each pack it writes.
-constexpr std::size_t kMarkedPacksPerPack = 4;
-constexpr std::size_t kErasedPacksPerSave = 64;
-
-}  // namespace
+ContextEntry new_entry(std::uint32_t owner, std::uint32_t family, std::uint32_t next_sequence) {
+  ContextEntry entry;
+  entry.owner = owner;
+  entry.family = family;
+  entry.next_sequence = next_sequence;
+  return entry;
+}
 
 Error not_found(std::string_view what, std::string_view name) {
   return Error{ErrorCode::kNotFound, fmt::format("no {} \"{}\"", what, name)};
 }
 
-VersionInfo info_of(PackId id, const Version& version) {
-  return {id, version.build, version.memory_bytes, version.pages, version.time_ms, version.history};
+VersionInfo info_of(const KeptVersion& kept, const Version& version) {
+  return {kept.id, version.build, version.memory_bytes, version.pages, version.time_ms, kept.step};
 }
 
 PackReader SnapshotStore::State::reader_of(storage::Reader& reader, std::uint32_t family) {
@@ -40,22 +41,30 @@ Result<ContextEntry*> SnapshotStore::State::find(std::string_view name) {
 }
 
 Result<void> SnapshotStore::State::find_newest(ContextEntry& record) {
-  if (record.newest) return {};
+  if (record.newest.id) return {};
   const std::string prefix = owner_prefix(record.family, record.owner);
-  PackId newest;
-  SW_CHECK_OK(storage.read([&](storage::Reader& reader) {
-    return reader.scan_keys(storage::Range::of_prefix(options.packs_table, prefix),
-                            storage::Order::kDescending,
-                            [&](std::string_view key, std::size_t) -> Result<storage::Scan> {
-                              if (const auto id = pack_of_key(key)) newest = *id;
-                              return storage::Scan::kStop;
-                            });
+  KeptVersion newest;
+  SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
+    newest = {};
+    SW_CHECK_OK(reader.scan_keys(storage::Range::of_prefix(options.packs_table, prefix),
+                                 storage::Order::kDescending,
+                                 [&](std::string_view key, std::size_t) -> Result<storage::Scan> {
+                                   const auto id = pack_of_key(key);
+                                   if (!id) return storage::Scan::kContinue;
+                                   newest.id = *id;
+                                   return storage::Scan::kStop;
+                                 }));
+    const std::string key = version_key(record.family, record.owner, newest.id.sequence);
+    SW_TRY(const auto row, reader.get(options.packs_table, key));
+    // A damaged row is told by those who ask for the history.
+    const auto known = row ? decode_version_row(key, *row) : Error{};
+    if (known.ok() && known->first.id == newest.id) newest = known->first;
+    return {};
   }));
-  if (!newest) return Error{ErrorCode::kCorrupt, "a context has no snapshot pack"};
-  SW_TRY(const Version version, version_of(record, newest));
+  if (!newest.id) return Error{ErrorCode::kCorrupt, "a context has no snapshot pack"};
+  SW_CHECK_OK(version_of(record, newest.id));
   record.newest = newest;
-  record.history = version.history;
-  record.next_sequence = newest.sequence + 1;
+  record.next_sequence = newest.id.sequence + 1;
   return {};
 }
 
@@ -72,29 +81,95 @@ Result<Version> SnapshotStore::State::version_of(const ContextEntry& record, Pac
   return version;
 }
 
-Result<std::vector<VersionInfo>> SnapshotStore::State::history_of(const ContextEntry& record,
-                                                                  std::uint32_t runs_max) {
-  std::vector<VersionInfo> found;
-  PackId id = record.newest;
-  for (std::uint32_t i = 0; i <= record.history && i <= runs_max && id; ++i) {
-    SW_TRY(const Version version, version_of(record, id));
-    found.push_back(info_of(id, version));
-    found.back().history = record.history - i;
-    id = version.previous;
-  }
-  return found;
+Result<std::vector<std::pair<KeptVersion, std::string>>> SnapshotStore::State::read_history(
+    const ContextEntry& record) {
+  std::vector<std::pair<KeptVersion, std::string>> rows;
+  SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
+    rows.clear();
+    std::vector<std::string> keys;
+    SW_CHECK_OK(reader.scan_keys(
+        storage::Range::of_prefix(options.packs_table, owner_prefix(record.family, record.owner)),
+        storage::Order::kAscending,
+        [&](std::string_view key, std::size_t) -> Result<storage::Scan> {
+          if (sequence_of_version_key(key)) keys.emplace_back(key);
+          return storage::Scan::kContinue;
+        }));
+    for (const std::string& key : keys) {
+      SW_TRY(const auto row, reader.get(options.packs_table, key));
+      auto decoded = decode_version_row(key, row.value_or(Bytes()));
+      if (decoded.ok()) {
+        rows.push_back(*std::move(decoded));
+        continue;
+      }
+      // Nothing is known of it but where it is, so its pack is kept.
+      history_error = decoded.error().message;
+      rows.emplace_back(KeptVersion{.id = {record.owner, *sequence_of_version_key(key)}}, "");
+    }
+    return {};
+  }));
+  if (rows.empty() || rows.back().first.id != record.newest.id)
+    rows.emplace_back(record.newest, "");
+  return rows;
 }
 
-Result<std::uint32_t> SnapshotStore::State::check_kept(const ContextEntry& record, PackId id) {
-  if (id == record.newest) return record.history;
-  SW_TRY(const auto versions, history_of(record));
-  const auto found = std::ranges::find(versions, id, &VersionInfo::id);
-  if (found != versions.end()) return found->history;
-  if (std::ranges::find(record.checkpoints, id, &CheckpointInfo::version) !=
-      record.checkpoints.end())
-    return 0;
+Result<void> SnapshotStore::State::load_kept(ContextEntry& record) {
+  if (record.kept) return {};
+  SW_TRY(const auto rows, read_history(record));
+  std::vector<KeptVersion>& kept = record.kept.emplace();
+  for (const auto& [version, about] : rows) kept.push_back(version);
+  return {};
+}
+
+Result<KeptVersion> SnapshotStore::State::kept_of(ContextEntry& record, VersionId id) {
+  if (id == record.newest.id) return record.newest;
+  SW_CHECK_OK(load_kept(record));
+  const auto found = std::ranges::find(*record.kept, id, &KeptVersion::id);
+  if (found != record.kept->end()) return *found;
+  if (is_checkpoint(record, id)) return KeptVersion{.id = id};
   return not_found("version", to_string(id));
 }
+
+bool SnapshotStore::State::is_checkpoint(const ContextEntry& record, VersionId id) {
+  return std::ranges::find(record.checkpoints, id, &CheckpointInfo::version) !=
+         record.checkpoints.end();
+}
+
+Result<std::string> SnapshotStore::State::about_of(const ContextEntry& record, VersionId id) {
+  std::string about;
+  SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
+    const std::string key = version_key(record.family, record.owner, id.sequence);
+    SW_TRY(const auto row, reader.get(options.packs_table, key));
+    if (!row) return {};
+    SW_TRY(auto decoded, decode_version_row(key, *row));
+    about = std::move(decoded.second);
+    return {};
+  }));
+  return about;
+}
+
+Result<StorageUsage> SnapshotStore::State::usage_of(const std::string& prefix) {
+  StorageUsage usage;
+  SW_CHECK_OK(storage.read([&](storage::Reader& reader) {
+    usage = {};
+    return reader.scan_keys(
+        storage::Range::of_prefix(options.packs_table, prefix), storage::Order::kAscending,
+        [&](std::string_view key, std::size_t value_bytes) -> Result<storage::Scan> {
+          if (!pack_of_key(key)) return storage::Scan::kContinue;
+          ++usage.packs;
+          usage.bytes += value_bytes;
+          return storage::Scan::kContinue;
+        });
+  }));
+  return usage;
+}
+
+Result<void> SnapshotStore::State::load_usage(ContextEntry& record) {
+  if (record.usage) return {};
+  SW_TRY(record.usage, usage_of(owner_prefix(record.family, record.owner)));
+  return {};
+}
+
+// --- commits
 
 Result<void> SnapshotStore::State::commit(
     const std::function<Result<void>(storage::Transaction&)>& body) {
@@ -118,28 +193,61 @@ Result<void> SnapshotStore::State::refresh() {
   return {};
 }
 
-void SnapshotStore::State::note_committed(ContextEntry& record, PackId newest,
-                                          std::uint32_t history, std::size_t packs) {
-  record.newest = newest;
-  record.history = history;
-  record.next_sequence = newest.sequence + 1;
-  families[record.family].packs_written += packs;
+Result<void> SnapshotStore::State::write(storage::Transaction& transaction,
+                                         const ContextEntry& record,
+                                         const Addition& addition) const {
+  const std::string key = version_key(record.family, record.owner, addition.version.id.sequence);
+  SW_CHECK_OK(transaction.put(options.packs_table, key,
+                              encode_version_row(key, addition.version, addition.about)));
+  return erase_versions(transaction, record, addition.let_go);
+}
+
+void SnapshotStore::State::note_committed(ContextEntry& record, const Addition& addition,
+                                          const Written& written) {
+  record.newest = addition.version;
+  record.next_sequence = addition.version.id.sequence + 1;
+  forget_versions(record, addition.let_go);
+  if (record.kept) record.kept->push_back(addition.version);
+  if (record.usage) {
+    record.usage->packs += written.packs;
+    record.usage->bytes += written.bytes;
+  }
+  ++record.versions_added;
+  record.bytes_added += written.bytes;
+  families[record.family].packs_written += written.packs;
 }
 
 Result<VersionInfo> SnapshotStore::State::append_version(ContextEntry& record, Version version,
+                                                         Addition addition,
                                                          const ExtraWrites& extra_writes,
                                                          const ExtraWrites& before) {
   Pack pack{.id = {record.owner, record.next_sequence}};
+  version.time_ms = addition.version.time_ms;
   pack.version = std::move(version);
+  addition.version.id = pack.id;
+  addition.version.copy = true;
   SW_TRY(const Bytes bytes, encode_pack(pack, compression));
   SW_CHECK_OK(commit([&](storage::Transaction& transaction) -> Result<void> {
     if (before) SW_CHECK_OK(before(transaction));
     SW_CHECK_OK(transaction.put(options.packs_table, pack_key(record.family, pack.id), bytes));
+    SW_CHECK_OK(write(transaction, record, addition));
     return extra_writes ? extra_writes(transaction) : Result<void>();
   }));
   entry_counts[pack.id] = 0;
-  note_committed(record, pack.id, pack.version->history, 1);
-  return info_of(pack.id, *pack.version);
+  note_committed(record, addition, {.packs = 1, .bytes = bytes.size()});
+  return info_of(addition.version, *pack.version);
+}
+
+Result<VersionInfo> SnapshotStore::State::go_back(ContextEntry& record, const KeptVersion& target,
+                                                  VersionId parent, std::vector<VersionId> let_go,
+                                                  std::int64_t time_ms,
+                                                  const ExtraWrites& extra_writes) {
+  SW_TRY(Version version, version_of(record, target.id));
+  Addition addition{.version = target, .let_go = std::move(let_go)};
+  SW_TRY(addition.about, about_of(record, target.id));
+  addition.version.parent = parent;
+  addition.version.time_ms = time_ms;
+  return append_version(record, std::move(version), std::move(addition), extra_writes);
 }
 
 Result<void> SnapshotStore::State::change_checkpoints(std::string_view name,
@@ -153,119 +261,6 @@ Result<void> SnapshotStore::State::change_checkpoints(std::string_view name,
   }));
   contexts.find(name)->second.checkpoints = std::move(changed.checkpoints);
   return {};
-}
-
-Result<CollectionRoots> SnapshotStore::State::roots_of(std::uint32_t family) {
-  CollectionRoots roots;
-  roots.owners_end = next_owner;
-  for (auto& [name, record] : contexts) {
-    if (record.family != family) continue;
-    SW_CHECK_OK(find_newest(record));
-    roots.versions[record.newest] = record.history;
-    for (const CheckpointInfo& checkpoint : record.checkpoints)
-      roots.versions.emplace(checkpoint.version, 0);
-    roots.last_sequence[record.owner] = record.newest.sequence;
-  }
-  return roots;
-}
-
-Result<void> SnapshotStore::State::start_collection(std::uint32_t id, Family& family) {
-  SW_TRY(CollectionRoots roots, roots_of(id));
-  family.collector.emplace(std::move(roots));
-  family.packs_written = 0;
-  return {};
-}
-
-Result<CollectionStep> SnapshotStore::State::look_for_garbage(std::uint32_t id, Family& family,
-                                                              const CollectionBudget& budget) {
-  CollectionStep step;
-  SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
-    PackReader packs = reader_of(reader, id);
-    if (!family.collector->marked()) return family.collector->mark(packs, budget);
-    SW_TRY(step, family.collector->sweep(reader, options.packs_table, id, packs, entry_counts,
-                                         compression, budget));
-    return {};
-  }));
-  return step;
-}
-
-Result<void> SnapshotStore::State::apply(storage::Transaction& transaction, std::uint32_t family,
-                                         const CollectionStep& step) {
-  for (const PackId id : step.erase) {
-    SW_CHECK_OK(transaction.erase(options.packs_table, pack_key(family, id)));
-  }
-  for (const auto& [id, bytes] : step.put) {
-    SW_CHECK_OK(transaction.put(options.packs_table, pack_key(family, id), bytes));
-  }
-  return {};
-}
-
-void SnapshotStore::State::note_applied(Family& family, const CollectionStep& step) {
-  if (!family.collector) return;
-  for (const PackId id : step.erase) entry_counts.erase(id);
-  family.collector->advance(step);
-  if (!step.finished) return;
-  family.packs_needed = family.collector->needed_packs();
-  family.collector.reset();
-  ++collections;
-  collection_error.clear();
-}
-
-CollectionStep SnapshotStore::State::collect_a_little(std::uint32_t id, std::size_t packs) {
-  Family& family = families[id];
-  if (!options.collect_while_saving) return {};
-  const std::size_t threshold = std::max(kCollectAfterPacks, family.packs_needed / 2);
-  if (!family.collector && family.packs_written < threshold) return {};
-  const CollectionBudget budget = {.marked_packs = packs * kMarkedPacksPerPack,
-                                   .erased_packs = kErasedPacksPerSave,
-                                   .pruned_packs = 1};
-  auto step = [&]() -> Result<CollectionStep> {
-    if (!family.collector) SW_CHECK_OK(start_collection(id, family));
-    return look_for_garbage(id, family, budget);
-  }();
-  if (step.ok()) return *std::move(step);
-  give_up(family, step.error());
-  return {};
-}
-
-void SnapshotStore::State::give_up(Family& family, const Error& error) {
-  family.collector.reset();
-  family.packs_written = 0;
-  collection_error = error.message;
-}
-
-Result<void> SnapshotStore::State::collect_family(std::uint32_t id,
-                                                  const CollectionBudget& budget) {
-  Family& family = families[id];
-  SW_CHECK_OK(start_collection(id, family));
-  while (family.collector) {
-    auto step = look_for_garbage(id, family, budget);
-    if (!step.ok()) {
-      give_up(family, step.error());
-      return std::move(step).error();
-    }
-    if (!step->erase.empty() || !step->put.empty()) {
-      SW_CHECK_OK(
-          commit([&](storage::Transaction& transaction) { return apply(transaction, id, *step); }));
-    }
-    note_applied(family, *step);
-  }
-  return {};
-}
-
-Result<StorageUsage> SnapshotStore::State::usage_of(const std::string& prefix) {
-  StorageUsage usage;
-  SW_CHECK_OK(storage.read([&](storage::Reader& reader) {
-    usage = {};
-    return reader.scan_keys(
-        storage::Range::of_prefix(options.packs_table, prefix), storage::Order::kAscending,
-        [&](std::string_view, std::size_t value_bytes) -> Result<storage::Scan> {
-          ++usage.packs;
-          usage.bytes += value_bytes;
-          return storage::Scan::kContinue;
-        });
-  }));
-  return usage;
 }
 
 }  // namespace sw::snapshot

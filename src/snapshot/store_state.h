@@ -8,26 +8,45 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "snapshot/catalog.h"
 #include "snapshot/collector.h"
 #include "snapshot/compression.h"
+#include "snapshot/history.h"
 #include "snapshot/pack_reader.h"
 #include "snapshot/snapshot_store.h"
 
 namespace sw::snapshot {
 
+Error invalid(std::string message);
 Error not_found(std::string_view what, std::string_view name);
-VersionInfo info_of(PackId id, const Version& version);
+ContextEntry new_entry(std::uint32_t owner, std::uint32_t family, std::uint32_t next_sequence);
+VersionInfo info_of(const KeptVersion& kept, const Version& version);
 
 /// What the store knows of a family's garbage.
 struct Family {
   std::optional<Collector> collector;
   std::size_t packs_written = 0;  // since the last collection started
   std::size_t packs_needed = 0;   // by the last collection
+};
+
+/// What an operation adds to a context beside pages.
+struct Addition {
+  KeptVersion version;
+  std::string about = {};
+  /// Versions whose rows go in the same commit.
+  std::vector<VersionId> let_go = {};
+};
+
+/// Sizes of what a commit writes.
+struct Written {
+  std::uint64_t packs = 0;
+  std::uint64_t bytes = 0;
 };
 
 struct SnapshotStore::State {
@@ -43,65 +62,80 @@ struct SnapshotStore::State {
   EntryCounts entry_counts;
   std::uint64_t collections = 0;
   std::string collection_error;
+  std::string history_error;
   bool stale = false;
 
   PackReader reader_of(storage::Reader& reader, std::uint32_t family);
 
+  // --- what is known of a context
+
   Result<ContextEntry*> find(std::string_view name);
-
-  /// A context's newest version is the last of its packs.
+  /// A context's newest version is in the last of its packs.
   Result<void> find_newest(ContextEntry& record);
-
   Result<Version> version_of(const ContextEntry& record, PackId id);
-
-  /// The newest version and those that undo can reach.
-  Result<std::vector<VersionInfo>> history_of(const ContextEntry& record,
-                                              std::uint32_t runs_max = UINT32_MAX);
-
-  /// How many runs can be undone from a version. kNotFound if what the version needs may have been
-  /// collected.
-  Result<std::uint32_t> check_kept(const ContextEntry& record, PackId id);
-
-  /// After a commit that failed it is not known what is stored.
-  Result<void> commit(const std::function<Result<void>(storage::Transaction&)>& body);
-
-  /// Reads again what may be out of date. To be called first in each operation.
-  Result<void> refresh();
-
+  /// Reads which versions it keeps.
+  Result<void> load_kept(ContextEntry& record);
+  /// The rows of its history, oldest first.
+  Result<std::vector<std::pair<KeptVersion, std::string>>> read_history(const ContextEntry& record);
+  /// kNotFound if what the version needs may have been collected.
+  Result<KeptVersion> kept_of(ContextEntry& record, VersionId id);
+  static bool is_checkpoint(const ContextEntry& record, VersionId id);
+  Result<std::string> about_of(const ContextEntry& record, VersionId id);
+  Result<void> load_usage(ContextEntry& record);
   /// The packs whose keys begin with `prefix`.
   Result<StorageUsage> usage_of(const std::string& prefix);
 
-  void note_committed(ContextEntry& record, PackId newest, std::uint32_t history,
-                      std::size_t packs);
+  // --- commits
 
-  Result<VersionInfo> append_version(ContextEntry& record, Version version,
+  /// After a commit that failed it is not known what is stored.
+  Result<void> commit(const std::function<Result<void>(storage::Transaction&)>& body);
+  /// Reads again what may be out of date. To be called first in each operation.
+  Result<void> refresh();
+  struct PendingSave;
+  Result<void> prepare(PendingSave& save, LiveMemory::State& memory, const Step& step);
+  Result<void> write(storage::Transaction& transaction, const PendingSave& save,
+                     std::string_view context);
+  Result<void> write(storage::Transaction& transaction, const ContextEntry& record,
+                     const Addition& addition) const;
+  void note_committed(ContextEntry& record, const Addition& addition, const Written& written);
+  /// Commits a version that shares all its pages with another.
+  Result<VersionInfo> append_version(ContextEntry& record, Version version, Addition addition,
                                      const ExtraWrites& extra_writes,
                                      const ExtraWrites& before = {});
-
+  /// Makes a copy of `target` the newest version, with `parent` before it.
+  Result<VersionInfo> go_back(ContextEntry& record, const KeptVersion& target, VersionId parent,
+                              std::vector<VersionId> let_go, std::int64_t time_ms,
+                              const ExtraWrites& extra_writes);
   Result<void> change_checkpoints(std::string_view name, std::vector<CheckpointInfo> checkpoints,
                                   const ExtraWrites& extra_writes);
 
+  // --- versions that nobody needs
+
+  /// Those of a context that are beyond the limits.
+  Result<std::vector<VersionId>> surplus_of(ContextEntry& record);
+  /// The same now and then, in a save. What cannot be looked for stays, and the save goes on.
+  std::vector<VersionId> some_surplus_of(ContextEntry& record);
+  Result<void> erase_versions(storage::Transaction& transaction, const ContextEntry& record,
+                              const std::vector<VersionId>& versions) const;
+  static void forget_versions(ContextEntry& record, const std::vector<VersionId>& versions);
+
+  // --- packs that no version needs
+
   Result<CollectionRoots> roots_of(std::uint32_t family);
-
   Result<void> start_collection(std::uint32_t id, Family& family);
-
   /// Goes on with the collection of a family; what it wants changed comes back.
   Result<CollectionStep> look_for_garbage(std::uint32_t id, Family& family,
                                           const CollectionBudget& budget);
-
   Result<void> apply(storage::Transaction& transaction, std::uint32_t family,
                      const CollectionStep& step);
-
   void note_applied(Family& family, const CollectionStep& step);
-
   /// The share of a save that writes `packs`. Garbage that cannot be looked for stays, and the save
   /// goes on.
   CollectionStep collect_a_little(std::uint32_t id, std::size_t packs);
-
   /// Something that is needed cannot be read, so what it needs is not known, and nothing may be
   /// deleted. A later collection may do without it.
   void give_up(Family& family, const Error& error);
-
+  Result<void> let_go_of_surplus(std::uint32_t family);
   Result<void> collect_family(std::uint32_t id, const CollectionBudget& budget);
 };
 

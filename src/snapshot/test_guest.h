@@ -76,6 +76,37 @@ class Guest {
   std::map<std::size_t, bool> dirty_;
 };
 
+/// What a run might do to its memory.
+inline void run_at_random(Guest& guest, const Bytes& image, std::mt19937& random) {
+  const auto noise = [&](std::size_t size) {
+    std::string text(size, ' ');
+    for (char& c : text) c = static_cast<char>(random());
+    return text;
+  };
+  const std::size_t bytes = guest.memory().size();
+  for (std::size_t n = random() % 6; n > 0; --n) {
+    switch (random() % 8) {
+      case 0: guest.write(random() % (bytes - 9000), noise(1 + random() % 9000)); break;
+      case 1: {  // as in the image again, or zero beyond it
+        const std::size_t page = random() % (bytes / kPageBytes);
+        const bool in_image = page < image.size() / kPageBytes;
+        guest.write(page * kPageBytes,
+                    in_image ? as_text(BytesView(image).subspan(page * kPageBytes, kPageBytes))
+                             : std::string(kPageBytes, '\0'));
+        break;
+      }
+      case 2:
+        if (bytes < 400 * kPageBytes) guest.grow_to(bytes + (random() % 40) * kPageBytes);
+        break;
+      case 3: guest.mark(random() % (bytes / kPageBytes)); break;  // written with what it held
+      default:
+        guest.write((random() % 12) * kPageBytes + random() % 4000, noise(1 + random() % 60));
+    }
+  }
+  if (random() % 60 == 0 && bytes > 300 * kPageBytes)
+    guest.write(10 * kPageBytes, noise(280 * kPageBytes));
+}
+
 /// A version of a context, into a memory of this process.
 inline Result<Restored> restore_into(SnapshotStore& store, std::string_view context,
                                      VersionId version, std::string_view build, BytesView image,

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "sandbox_workers/bake/progress.h"
+#include "sandbox_workers/base/history_limits.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/run.h"
@@ -41,8 +42,8 @@ struct SandboxSettings {
   wasi::TreeLimits files = {};
   /// Contexts of one sandbox, over all languages.
   std::size_t contexts_max = 100;
-  /// How many runs of a context can be undone. Each of them costs the storage of what it changed.
-  std::uint32_t undo_max = 20;
+  /// Which runs of a context can be gone back to. Each of them costs the storage of what it changed.
+  HistoryLimits history = {};
   /// A sandbox that is not used for this long is destroyed. Zero: never.
   std::chrono::milliseconds idle_ttl{0};
   /// Every run of a sandbox knows the workspace as /home/user: Run::home.

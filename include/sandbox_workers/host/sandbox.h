@@ -20,6 +20,7 @@
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/host/files.h"
 #include "sandbox_workers/host/run_handle.h"
+#include "sandbox_workers/protocol/context_version.h"
 
 namespace sw {
 
@@ -53,6 +54,18 @@ struct ContextInfo {
 struct Checkpoint {
   std::string name;
   TimePoint taken_at;
+};
+
+/// A run of a context that can be gone back to.
+struct HistoryEntry {
+  std::uint64_t step = 0;  ///< the value of ContextInfo::executions after it
+  TimePoint taken_at;
+  std::string code = {};                ///< the first line of it that is not blank, if need be cut
+  std::uint64_t bytes = 0;              ///< that storing its memory took
+  std::vector<std::string> files = {};  ///< some of those that it wrote or deleted
+  std::uint64_t files_changed = 0;      ///< how many there were
+  bool current = false;                 ///< the context's saved memory is that after this run
+  std::vector<std::string> checkpoints = {};
 };
 
 struct SandboxInfo {
@@ -141,15 +154,21 @@ class Context {
   Result<void> interrupt() const;
 
   Result<ContextInfo> info() const;
-  /// A second context that starts from the saved memory of this one, and inherits its environment
-  /// and `executions`. Files are shared.
-  Result<Context> fork(std::string new_id) const;
+  /// The runs that can be gone back to (SandboxSettings::history), oldest first. Those after the
+  /// current one were left by going back.
+  Result<std::vector<HistoryEntry>> history() const;
+  /// A second context that starts from a version of this one's memory, and inherits its environment,
+  /// and `executions` and history up to there. Files are shared.
+  Result<Context> fork(std::string new_id, const ContextVersion& from = {}) const;
   /// Undoes what the last runs did to memory. Files and `executions` stay as they are.
+  /// Errors: kInvalidArgument if one of them is not kept any more, naming those that are.
   Result<void> undo(std::uint32_t runs = 1) const;
   /// Saves the memory as it is now under a name.
   Result<void> checkpoint(std::string_view name) const;
-  /// Returns to a checkpoint. This can be undone.
-  Result<void> restore(std::string_view checkpoint) const;
+  /// Returns to the state after a run (`restore(12)`) or to a checkpoint (`restore("before")`). This
+  /// can be undone, and the runs since stay in the history.
+  /// Errors: kNotFound.
+  Result<void> restore(const ContextVersion& version) const;
   Result<std::vector<Checkpoint>> checkpoints() const;
   Result<void> remove_checkpoint(std::string_view name) const;
   /// Stops its runs and deletes it. Its exit handlers run first, for at most 5 seconds, and open

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "sandbox_workers/base/history_limits.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/engine/run.h"
@@ -60,8 +61,8 @@ struct RuntimeWorkerOptions {  // how a Worker keeps its contexts
   /// Runs that compute at once; more wait for their turn. Zero: as many as there are processors.
   std::size_t runs_at_once = 0;
   std::size_t contexts_max = 8;  ///< of one Interpreter
-  /// How many runs of a context can be undone. Each that is kept costs what it changed.
-  std::uint32_t undo_max = 20;
+  /// Which runs of a context can be gone back to. Each that is kept costs what it changed.
+  HistoryLimits history = {};
   /// Of POST /execute; contexts' runs bring their own.
   RunLimits limits = {};
   /// False: runs without contexts only, even if the engine has sessions.

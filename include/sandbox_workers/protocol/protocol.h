@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/protocol/context_version.h"
 
 namespace sw::protocol {
 
@@ -38,6 +40,18 @@ struct ContextInfo {  // what an Interpreter says of a context
 struct Checkpoint {
   std::string name;
   std::int64_t taken_at_ms = 0;
+};
+
+/// A step of a context that can be gone back to.
+struct HistoryEntry {
+  std::uint64_t step = 0;               ///< the run: the value of `executions` after it
+  std::int64_t taken_at_ms = 0;         ///< since the epoch
+  std::string code = {};                ///< the first line of it that is not blank, if need be cut
+  std::uint64_t bytes = 0;              ///< that storing its memory took
+  std::vector<std::string> files = {};  ///< some of those that it wrote or deleted
+  std::uint64_t files_changed = 0;      ///< how many there were
+  bool current = false;                 ///< the context's saved memory is that after this step
+  std::vector<std::string> checkpoints = {};
 };
 
 /// A cell for a context: `run` with the context's id, its environment merged, the sandbox's files,

@@ -42,15 +42,20 @@ class Interpreter {
   /// did wrong is part of the answer.
   virtual Result<ExecuteResponse> execute(ExecuteArgs args, RunEvents& events) = 0;
 
-  /// A context that goes on from where `id` is saved.
-  virtual Result<ContextInfo> fork(std::string_view id, std::string_view new_id) = 0;
-  /// Takes back what the last `runs` saved runs did to memory.
+  /// The steps that can be gone back to, oldest first. Those after the current one were left by
+  /// going back.
+  virtual Result<std::vector<HistoryEntry>> history(std::string_view id) = 0;
+  /// A context that goes on from a version of `id`, and has the history that led there.
+  virtual Result<ContextInfo> fork(std::string_view id, std::string_view new_id,
+                                   const ContextVersion& from) = 0;
+  /// Goes back to a version; can be undone.
+  virtual Result<ContextInfo> restore(std::string_view id, const ContextVersion& version) = 0;
+  /// Takes back what the last `runs` saved runs did to memory. kInvalidArgument if a step between
+  /// is not kept any more, naming those that are.
   virtual Result<ContextInfo> undo(std::string_view id, std::uint32_t runs) = 0;
   virtual Result<Checkpoint> add_checkpoint(std::string_view id, std::string_view name) = 0;
   virtual Result<std::vector<Checkpoint>> checkpoints(std::string_view id) = 0;
   virtual Result<void> remove_checkpoint(std::string_view id, std::string_view name) = 0;
-  /// Goes back to a checkpoint; can be undone.
-  virtual Result<ContextInfo> restore_checkpoint(std::string_view id, std::string_view name) = 0;
 };
 
 /// What a Worker says of itself.

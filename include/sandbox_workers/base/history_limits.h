@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace sw {
+
+/// Which steps of a context can be gone back to. Checkpoints, the newest step and the one it began
+/// with are kept in any case, and do not count. Older steps are let go some at a time, so there may
+/// be a few more.
+struct HistoryLimits {
+  /// What the kept steps wrote, together. Beyond it the oldest go.
+  std::uint64_t bytes_max = std::uint64_t{64} << 20;
+  /// How many are kept, whatever they wrote.
+  std::uint32_t steps_max = 1000;
+  /// All of the last so many are kept, …
+  std::uint32_t full = 100;
+  /// … and of the older ones those whose number it divides. Zero: none.
+  std::uint32_t every = 10;
+};
+
+}  // namespace sw

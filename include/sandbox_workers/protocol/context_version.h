@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sw {
+
+/// Which state of a context's memory: what is saved now, that after an earlier step, or a
+/// checkpoint's. Numbers and texts convert to it.
+class ContextVersion {
+ public:
+  /// What is saved now.
+  ContextVersion() = default;
+  /// That after a step: a run, by what `executions` was then.
+  template <std::integral Number>
+  ContextVersion(Number step)  // NOLINT(google-explicit-constructor): restore(12)
+      : step_(static_cast<std::uint64_t>(step)) {}
+  /// A checkpoint's.
+  ContextVersion(std::string checkpoint)  // NOLINT(google-explicit-constructor): restore("a")
+      : checkpoint_(std::move(checkpoint)) {}
+  ContextVersion(std::string_view checkpoint)  // NOLINT(google-explicit-constructor)
+      : checkpoint_(checkpoint) {}
+  ContextVersion(const char* checkpoint)  // NOLINT(google-explicit-constructor)
+      : checkpoint_(checkpoint) {}
+
+  const std::optional<std::uint64_t>& step() const { return step_; }
+  const std::optional<std::string>& checkpoint() const { return checkpoint_; }
+
+ private:
+  std::optional<std::uint64_t> step_;
+  std::optional<std::string> checkpoint_;
+};
+
+}  // namespace sw
