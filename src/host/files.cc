@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "host/core.h"
+#include "host/host_target.h"
 #include "wasi/host_folder.h"
 #include "wasi/tree_state.h"
 
@@ -29,11 +30,10 @@ std::invoke_result_t<Use, Workspace&, std::uint64_t> with_files(
 
 Bytes copy_of(BytesView bytes) { return {bytes.begin(), bytes.end()}; }
 
-/// The entries of a host's folder, laid over a folder of the workspace.
-Result<void> place(Workspace& files, const std::string& folder, const wasi::TreeState& entries,
-                   std::uint64_t now_ns) {
+Result<void> place_each(Workspace& files, const std::string& folder,
+                        const wasi::TreeState::Entries& entries, std::uint64_t now_ns) {
   SW_CHECK_OK(files.make_directory(folder, Depth::kAll, now_ns));
-  for (const auto& [below, entry] : entries.entries()) {
+  for (const auto& [below, entry] : entries) {
     const std::string path = folder + '/' + below;
     switch (entry.type) {
       case wasi::FileType::kDirectory:
@@ -46,6 +46,42 @@ Result<void> place(Workspace& files, const std::string& folder, const wasi::Tree
     }
   }
   return {};
+}
+
+/// Entries laid over a folder of the workspace: all of them or none.
+Result<void> place(Workspace& files, const std::string& folder,
+                   const wasi::TreeState::Entries& entries, std::uint64_t now_ns) {
+  const wasi::TreeState before = files.remember();
+  auto placed = place_each(files, folder, entries, now_ns);
+  if (!placed.ok()) (void)before.restore(*files.tree(), now_ns);
+  return placed;
+}
+
+Result<void> lay_over(host::Core& core, const std::string& sandbox, std::string_view path,
+                      const wasi::TreeState::Entries& entries) {
+  SW_TRY(const std::string folder, Workspace::normalize(path));
+  return with_files(core, sandbox, FileUse::kChange, "directory.create", path,
+                    [&](Workspace& files, std::uint64_t now_ns) {
+                      return place(files, folder, entries, now_ns);
+                    });
+}
+
+constexpr std::string_view kRoot = "/workspace";
+
+/// What is below a folder of the workspace.
+Result<wasi::TreeState::Entries> entries_below(const Workspace& files, const std::string& folder) {
+  const wasi::TreeState state = files.remember();
+  if (folder == kRoot) return state.entries();
+  const std::string name = folder.substr(kRoot.size() + 1);
+  const auto itself = state.entries().find(name);
+  if (itself == state.entries().end() || itself->second.type != wasi::FileType::kDirectory) {
+    return file_error(wasi::Errno::kNotdir, fmt::format("{} is reached through a link", folder));
+  }
+  wasi::TreeState::Entries below;
+  for (const auto& [path, entry] : state.entries()) {
+    if (path.starts_with(name + '/')) below.emplace(path.substr(name.size() + 1), entry);
+  }
+  return below;
 }
 
 }  // namespace
@@ -105,47 +141,61 @@ Result<void> Files::rename(std::string_view from, std::string_view to) const {
       [&](Workspace& files, std::uint64_t now_ns) { return files.rename(from, to, now_ns); });
 }
 
-Result<void> Files::copy_in(const fs::path& host, std::string_view path) const {
+Result<std::vector<std::string>> Files::copy_in(const fs::path& host, std::string_view path) const {
+  const wasi::TreeLimits& limits = core_->options().sandboxes.files;
   std::error_code failed;
   if (!fs::is_directory(host, failed)) {
-    SW_TRY(const Bytes content, read_file(host));
-    return write(path, content);
+    SW_TRY(const Bytes content, read_file(host, limits.file_bytes_max));
+    SW_CHECK_OK(write(path, content));
+    return std::vector<std::string>();
   }
-  SW_TRY(const auto loaded, wasi::HostFolder::load(host, core_->options().sandboxes.files, 0));
-  const auto entries = wasi::TreeState::of(*loaded.tree());
-  SW_TRY(const std::string folder, Workspace::normalize(path));
-  return with_files(*core_, sandbox_, FileUse::kChange, "directory.create", path,
-                    [&](Workspace& files, std::uint64_t now_ns) {
-                      return place(files, folder, entries, now_ns);
-                    });
+  SW_TRY(const auto loaded, wasi::HostFolder::load(host, limits, 0));
+  const auto state = wasi::TreeState::of(*loaded.tree());
+  SW_CHECK_OK(lay_over(*core_, sandbox_, path, state.entries()));
+  return loaded.skipped();
 }
 
-Result<void> Files::copy_out(std::string_view path, const fs::path& host) const {
+Result<std::vector<std::string>> Files::copy_out(std::string_view path, const fs::path& host,
+                                                 IfThere if_there) const {
   SW_TRY(const WorkspaceEntry entry, stat(path));
-  std::error_code failed;
-  if (fs::exists(fs::symlink_status(host, failed))) {
-    return Error{ErrorCode::kFileExists, fmt::format("{} exists", host.native()), 0};
-  }
+  SW_TRY(const host::HostTarget target, host::HostTarget::create(host));
+  std::vector<std::string> left_out;
   if (entry.type != wasi::FileType::kDirectory) {
     SW_TRY(const Bytes content, read(path));
-    return write_file_atomically(host, content);
+    SW_CHECK_OK(target.write_file("", content));
+    SW_CHECK_OK(target.put(if_there));
+    return left_out;
   }
+  SW_CHECK_OK(target.make_folder(""));
   SW_TRY(const auto entries, list(path, Depth::kAll));
-  fs::create_directories(host, failed);
-  if (failed) return errno_error(failed.value(), "cannot create the folder " + host.native());
   for (const WorkspaceEntry& one : entries) {
-    // Names of the workspace have no slash and are not "..", and the folder is new: all of it is
-    // within.
-    const fs::path to = host / one.path.substr(entry.path.size() + 1);
+    // Names of the workspace have no slash and are not "..", and nobody else writes into the target.
+    const std::string below = one.path.substr(entry.path.size() + 1);
     if (one.type == wasi::FileType::kDirectory) {
-      fs::create_directories(to, failed);
-      if (failed) return errno_error(failed.value(), "cannot create the folder " + to.native());
+      SW_CHECK_OK(target.make_folder(below));
     } else if (one.type == wasi::FileType::kRegularFile) {
       SW_TRY(const Bytes content, read(one.path));
-      SW_CHECK_OK(write_file_atomically(to, content));
+      SW_CHECK_OK(target.write_file(below, content));
+    } else {
+      left_out.push_back(one.path);
     }
   }
-  return {};
+  SW_CHECK_OK(target.put(IfThere::kFail));
+  return left_out;
+}
+
+Result<void> Files::copy_to(std::string_view path, const Files& other,
+                            std::string_view other_path) const {
+  SW_TRY(const WorkspaceEntry entry, stat(path));
+  if (entry.type != wasi::FileType::kDirectory) {
+    SW_TRY(const Bytes content, read(path));
+    return other.write(other_path, content);
+  }
+  SW_TRY(const auto entries, with_files(*core_, sandbox_, FileUse::kLook, "directory.list", path,
+                                        [&](Workspace& files, std::uint64_t) {
+                                          return entries_below(files, entry.path);
+                                        }));
+  return lay_over(*other.core_, other.sandbox_, other_path, entries);
 }
 
 }  // namespace sw

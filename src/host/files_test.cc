@@ -65,5 +65,58 @@ TEST_F(FilesTest, ASingleFileIsCopiedInAndOut) {
   EXPECT_EQ(as_text(read_file(folder_.path() / "out").value()), "text");
 }
 
+TEST_F(FilesTest, AFolderThatDoesNotFitIsNotCopiedInAtAll) {
+  const Host small = Host::open({.sandboxes = {.files = {.tree_bytes_max = 10}}}).value();
+  const Files files = small.sandbox("a").files();
+  ASSERT_TRUE(files.write("old", "1").ok());
+  ASSERT_TRUE(files_.make_folder("folder").ok());
+  ASSERT_TRUE(files_.write("folder/a", "12345").ok());
+  ASSERT_TRUE(files_.write("folder/b", "123456").ok());
+  EXPECT_EQ(files_.copy_to("folder", files, "new").error().code, ErrorCode::kNoSpace);
+  EXPECT_FALSE(files.exists("new"));
+  EXPECT_EQ(files.read_text("old").value(), "1");
+}
+
+TEST_F(FilesTest, AreCopiedToOtherSandboxes) {
+  ASSERT_TRUE(files_.make_folder("folder/deep").ok());
+  ASSERT_TRUE(files_.write("folder/deep/a", "A").ok());
+  const Files other = host_.sandbox("b").files();
+  ASSERT_TRUE(files_.copy_to("folder", other, "copy").ok());
+  EXPECT_EQ(other.read_text("copy/deep/a").value(), "A");
+  ASSERT_TRUE(files_.copy_to("folder/deep/a", other, "one").ok());
+  EXPECT_EQ(other.read_text("one").value(), "A");
+  ASSERT_TRUE(files_.copy_to("/workspace", files_, "all").ok());
+  EXPECT_EQ(files_.read_text("all/folder/deep/a").value(), "A");
+}
+
+TEST_F(FilesTest, AFileOnTheHostIsReplacedOnlyIfAskedAndNeverThroughALink) {
+  const fs::path place = folder_.path() / "place";
+  const fs::path other = folder_.path() / "other";
+  ASSERT_TRUE(write_file_atomically(other, as_bytes("somebody's")).ok());
+  fs::create_symlink(other, place);
+  ASSERT_TRUE(files_.write("f", "new").ok());
+  EXPECT_EQ(files_.copy_out("f", place).error().code, ErrorCode::kFileExists);
+  ASSERT_TRUE(files_.copy_out("f", place, IfThere::kReplace).ok());
+  EXPECT_EQ(as_text(read_file(place).value()), "new");
+  EXPECT_EQ(as_text(read_file(other).value()), "somebody's");
+  fs::permissions(place, fs::perms(0640));
+  ASSERT_TRUE(files_.copy_out("f", place, IfThere::kReplace).ok());
+  EXPECT_EQ(fs::status(place).permissions(), fs::perms(0640));
+  fs::create_directory(folder_.path() / "folder");
+  EXPECT_EQ(files_.copy_out("f", folder_.path() / "folder", IfThere::kReplace).error().code,
+            ErrorCode::kFileExists);
+  // Nothing is left of what was on its way.
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 3);
+}
+
+TEST_F(FilesTest, LinksThatAreNotCopiedOutAreReturned) {
+  const fs::path in = folder_.path() / "in";
+  fs::create_directories(in);
+  fs::create_symlink("elsewhere", in / "link");
+  ASSERT_TRUE(files_.copy_in(in, "copy").value().empty());
+  EXPECT_EQ(files_.copy_out("copy", folder_.path() / "out").value(),
+            std::vector<std::string>{"/workspace/copy/link"});
+}
+
 }  // namespace
 }  // namespace sw

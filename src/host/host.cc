@@ -65,9 +65,12 @@ Result<LanguageInfo> Host::language(std::string_view name) const {
   return found->info;
 }
 
-Result<std::shared_ptr<engine::Engine>> Host::load(std::string_view language) const {
+Result<std::shared_ptr<engine::Engine>> Host::load(std::string_view language,
+                                                   const bake::Progress& progress) const {
   SW_TRY(const host::HostedLanguage* const found, core_->language(language));
-  if (auto* const lazy = dynamic_cast<host::LazyEngine*>(found->engine.get())) return lazy->load();
+  if (auto* const lazy = dynamic_cast<host::LazyEngine*>(found->engine.get())) {
+    return progress ? lazy->load(progress) : lazy->load();
+  }
   return found->engine;
 }
 
@@ -103,6 +106,8 @@ bool Host::is_complete(std::string_view language, std::string_view code) const {
 }
 
 // --- without a host
+
+bool is_in_use(const Error& error) { return error.context.contains("usedBy"); }
 
 namespace {
 

@@ -230,7 +230,10 @@ TEST(Host, SandboxesOfADataFolderOutliveTheHost) {
     const Host host = Host::open(options).value();
     ASSERT_TRUE(host.sandbox("b").run({.language = "js", .code = "var x = 5"}).ok());
     ASSERT_TRUE(host.sandbox("a").set_env({{"NAME", "world"}}).ok());
-    EXPECT_EQ(Host::open(options).error().code, ErrorCode::kUnavailable);
+    const auto second = Host::open(options);
+    EXPECT_EQ(second.error().code, ErrorCode::kUnavailable);
+    EXPECT_TRUE(is_in_use(second.error()));
+    EXPECT_EQ(second.error().context.at("usedBy"), std::to_string(::getpid()));
   }
   const Host host = Host::open(options).value();
   EXPECT_THAT(host.sandboxes().value(), ElementsAre("a", "b"));

@@ -37,15 +37,15 @@ bool LazyEngine::is_ready() const {
       .baked;
 }
 
-Result<std::shared_ptr<engine::Engine>> LazyEngine::load() {
+Result<std::shared_ptr<engine::Engine>> LazyEngine::load(const engine::Progress& progress) {
   const MutexLock lock(mutex_);
   if (!engine_) {
     // It is used up by loading, also when that fails.
     if (!language_) {
       SW_TRY(language_, engine::find_language(info_.language));
     }
-    auto loaded = machine_.load(std::move(language_), progress_);
-    progress_({}, {});
+    auto loaded = machine_.load(std::move(language_), progress);
+    progress({}, {});
     SW_TRY(engine_, std::move(loaded));
   }
   return engine_;

@@ -30,7 +30,8 @@ class LazyEngine final : public engine::Engine {
   Result<void> on_guest_thread(const std::function<void()>& body) override;
 
   /// Loads it now. After an Error the next call tries again.
-  Result<std::shared_ptr<engine::Engine>> load();
+  Result<std::shared_ptr<engine::Engine>> load() { return load(progress_); }
+  Result<std::shared_ptr<engine::Engine>> load(const engine::Progress& progress);
 
  private:
   LazyEngine(engine::Machine& machine, std::unique_ptr<engine::Language> language,

@@ -4,6 +4,7 @@
 
 // The files of a sandbox: what its guests see at /workspace.
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -21,6 +22,9 @@ class Core;
 }
 
 class Sandbox;
+
+/// What becomes of a file of the host that is in the way. A folder is never replaced.
+enum class IfThere : std::uint8_t { kFail, kReplace };
 
 /// Paths are absolute, or relative to /workspace; ".." may not lead out of it. What was written is
 /// stored when the call returns. No call waits for a run: a run in progress sees the files as they
@@ -42,10 +46,18 @@ class Files {
   Result<void> rename(std::string_view from, std::string_view to) const;
 
   /// Copies a file or folder of the host to `path`; a folder's content is laid over what is there.
-  /// Links on the host are copied as links.
-  Result<void> copy_in(const std::filesystem::path& host, std::string_view path) const;
-  /// Copies a file or folder to `host`, which must not exist. Links are left out.
-  Result<void> copy_out(std::string_view path, const std::filesystem::path& host) const;
+  /// All of it is copied or nothing. Links on the host are copied as links. Returns what of a folder
+  /// was left out, with the reason.
+  Result<std::vector<std::string>> copy_in(const std::filesystem::path& host,
+                                           std::string_view path) const;
+  /// Copies a file or folder to `host`, which appears there whole or not at all, and is never written
+  /// to through a link. Returns the links, which are left out.
+  Result<std::vector<std::string>> copy_out(std::string_view path,
+                                            const std::filesystem::path& host,
+                                            IfThere if_there = IfThere::kFail) const;
+  /// Copies a file or folder to another sandbox, or within this one, as `copy_in` does.
+  Result<void> copy_to(std::string_view path, const Files& other,
+                       std::string_view other_path) const;
 
  private:
   friend class Sandbox;

@@ -114,8 +114,8 @@ struct PreparedLanguage {
 /// Threads: any; from the thread of a run only `start`, and it must not destroy the last handle.
 class Host {
  public:
-  /// Errors: kUnavailable while another process uses the data folder, or for a cache folder that
-  /// cannot be used.
+  /// Errors: kUnavailable while another process uses the data folder (`is_in_use`), or for a cache
+  /// folder that cannot be used.
   static Result<Host> open(HostOptions options = {});
 
   // --- runs outside of sandboxes: each in a fresh interpreter, of which nothing remains
@@ -145,8 +145,10 @@ class Host {
   /// By its identifier or another name; case does not matter. Errors: kInvalidArgument naming those
   /// there are.
   Result<LanguageInfo> language(std::string_view name) const;
-  /// Prepares a language now instead of at its first run, and returns its engine.
-  Result<std::shared_ptr<engine::Engine>> load(std::string_view language) const;
+  /// Prepares a language now instead of at its first run, and returns its engine. `progress` is told
+  /// instead of HostOptions::on_progress.
+  Result<std::shared_ptr<engine::Engine>> load(std::string_view language,
+                                               const bake::Progress& progress = {}) const;
   /// The built-in languages, and how far each is prepared.
   Result<std::vector<PreparedLanguage>> prepared() const;
   /// Whether this is a complete cell, or more lines should follow. True for languages that cannot
@@ -157,6 +159,10 @@ class Host {
   explicit Host(std::shared_ptr<host::Core> core) : core_(std::move(core)) {}
   std::shared_ptr<host::Core> core_;  // shared by all handles
 };
+
+/// Whether Host::open failed because another process uses the data folder. That process's id is
+/// Error::context["usedBy"], or "" if it is not known.
+bool is_in_use(const Error& error);
 
 /// A built-in language, by its identifier or another name; case does not matter. Errors:
 /// kInvalidArgument naming those there are.

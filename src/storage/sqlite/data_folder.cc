@@ -31,12 +31,20 @@ Result<void> sync_folder(const fs::path& path) {
   return {};
 }
 
+/// The number of the process that has the folder; empty: it has not written it yet.
 std::string owner_of(int lock) {
   std::array<char, 32> text{};
   const ssize_t got = ::pread(lock, text.data(), text.size(), 0);
   std::string_view pid(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
   pid = pid.substr(0, pid.find_first_not_of("0123456789"));
-  return pid.empty() ? "another process" : fmt::format("process {}", pid);
+  return std::string(pid);
+}
+
+Error in_use(const fs::path& folder, const std::string& owner) {
+  const std::string who = owner.empty() ? "another process" : fmt::format("process {}", owner);
+  return {.code = ErrorCode::kUnavailable,
+          .message = fmt::format("the data folder {} is in use by {}", folder.native(), who),
+          .context = {{"usedBy", owner}}};
 }
 
 }  // namespace
@@ -50,9 +58,7 @@ Result<DataFolder> DataFolder::own(const fs::path& path) {
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK)
       return errno_error(errno, fmt::format("cannot lock {}", file.native()));
-    return Error{
-        ErrorCode::kUnavailable,
-        fmt::format("the data folder {} is in use by {}", path.native(), owner_of(lock.get())), 0};
+    return in_use(path, owner_of(lock.get()));
   }
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), pid.data(), pid.size(), 0) < 0) {

@@ -17,7 +17,7 @@ namespace sw::storage {
 class DataFolder {
  public:
   /// Creates the folder if need be and locks it. kUnavailable if another process has it, naming
-  /// that process.
+  /// that process, also in Error::context["usedBy"].
   static Result<DataFolder> own(const std::filesystem::path& path);
   /// Where things lie in a folder that is not ours to change.
   static DataFolder look_at(const std::filesystem::path& path) {
