@@ -52,11 +52,11 @@ Result<void> flush_stdout() {
 
 void tell(std::string_view text) { (void)write_all(STDERR_FILENO, as_bytes(text)); }
 
-Result<std::string> read_stdin(std::size_t bytes_max) {
+Result<std::string> read_to_end(int fd, std::size_t bytes_max) {
   std::string text;
   std::string block(std::size_t{1} << 16, '\0');
   for (;;) {
-    const ssize_t got = ::read(STDIN_FILENO, block.data(), block.size());
+    const ssize_t got = ::read(fd, block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno_error(errno, "cannot read standard input");
     if (got == 0) return text;

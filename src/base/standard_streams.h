@@ -23,9 +23,9 @@ void occupy_standard_streams();
 /// Writes all of `bytes`. Returns 0, or the errno of the write that failed.
 int write_all(int fd, BytesView bytes);
 
-/// Standard input to its end. Unlike /dev/stdin it may be a socket, as those that Node gives its
-/// children are. Errors: kInvalidArgument for more than `bytes_max`.
-Result<std::string> read_stdin(std::size_t bytes_max);
+/// What `fd`, a standard input, has to its end. Unlike /dev/stdin it may be a socket, as those that
+/// Node gives its children are. Errors: kInvalidArgument for more than `bytes_max`.
+Result<std::string> read_to_end(int fd, std::size_t bytes_max);
 
 /// The error of a write to stdout that failed with this errno.
 Error cannot_print(int errno_value);

@@ -13,8 +13,9 @@
 
 #include "cli/backup_command.h"
 #include "cli/interrupt.h"
+#include "cli/process_data_folder.h"
 #include "cli/progress.h"
-#include "cli/run_command.h"
+#include "cli/statuses.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "engine/watchdog.h"
@@ -70,7 +71,8 @@ TEST(TerminalSink, RemembersTheFirstFailureAndGivesUpOnce) {
   const int saved = ::dup(STDOUT_FILENO);
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   int given_up = 0;
-  TerminalSink sink([&] { ++given_up; });
+  Streams streams({});
+  TerminalSink sink(streams, [&] { ++given_up; });
   EXPECT_EQ(sink.write(wasi::Stream::kStdout, {}), wasi::Errno::kSuccess);
   EXPECT_FALSE(sink.stdout_failure());
   ::dup2(full, STDOUT_FILENO);
@@ -99,19 +101,23 @@ TEST(BackupCommand, CopiesADataFolderOnce) {
                     return transaction.put(1, "key", {});
                   })
                   .ok());
-  EXPECT_EQ(*backup_command(folder.path() / "data", folder.path() / "copy"), 0);
+  Streams streams({});
+  Signals signals;
+  const Caller caller{.streams = streams, .interrupts = signals};
+  ProcessDataFolder data(folder.path() / "data", caller);
+  EXPECT_EQ(*backup_command(caller, data, folder.path() / "copy"), 0);
   EXPECT_TRUE(storage::open_sqlite_storage(folder.path() / "copy", {}).ok());
-  EXPECT_EQ(backup_command(folder.path() / "data", folder.path() / "copy").error().code,
+  EXPECT_EQ(backup_command(caller, data, folder.path() / "copy").error().code,
             ErrorCode::kInvalidArgument);
 }
 
-TEST(InterruptScope, MayEndAsSoonAsItBegan) {
-  for (int i = 0; i < 300; ++i) const InterruptScope scope;
+TEST(SignalScope, MayEndAsSoonAsItBegan) {
+  for (int i = 0; i < 300; ++i) const SignalScope scope;
 }
 
-TEST(InterruptScope, RequestsAStopAlthoughOtherThreadsRun) {
+TEST(SignalScope, RequestsAStopAlthoughOtherThreadsRun) {
   const engine::Watchdog watchdog;
-  const InterruptScope scope;
+  const SignalScope scope;
   ASSERT_EQ(::kill(::getpid(), SIGINT), 0);
   const auto deadline = std::chrono::steady_clock::now() + 20s;
   while (!scope.token().stop_requested() && std::chrono::steady_clock::now() < deadline)
@@ -119,10 +125,10 @@ TEST(InterruptScope, RequestsAStopAlthoughOtherThreadsRun) {
   EXPECT_TRUE(scope.token().stop_requested());
 }
 
-TEST(InterruptScope, EndsTheProcessWhenNothingStops) {
+TEST(SignalScope, EndsTheProcessWhenNothingStops) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto never_stop = [] {
-    const InterruptScope scope(1s);
+    const SignalScope scope(1s);
     while (true) {
       ::kill(::getpid(), SIGTERM);  // however often it is sent
       ::pause();

@@ -6,7 +6,7 @@
 
 #include <boost/json.hpp>
 
-#include "cli/open_host.h"
+#include "cli/data_folder.h"
 #include "cli/units.h"
 
 namespace sw::cli {
@@ -29,31 +29,33 @@ constexpr const char* kRow = "{:<12} {:<44} {:<9} {:>9} {:>9} {:>9}  {:<6} {}\n"
 
 }  // namespace
 
-Result<int> engines_command(bool json) {
-  SW_TRY(const Host host, open_host());
+Result<int> engines_command(const Caller& caller, bool json) {
+  SW_TRY(const Host host, open_host(caller.streams));
   SW_TRY(const auto languages, host.prepared());
   if (json) {
     json::array list;
     for (const PreparedLanguage& language : languages) list.push_back(to_json(language));
-    fmt::print("{}\n", json::serialize(list));
+    caller.streams.print("{}\n", json::serialize(list));
     return 0;
   }
-  fmt::print(kRow, "LANGUAGE", "ENGINE", "VERSION", "PACKAGE", "CODE", "IMAGE", "BAKED", "LICENCE");
+  caller.streams.print(kRow, "LANGUAGE", "ENGINE", "VERSION", "PACKAGE", "CODE", "IMAGE", "BAKED",
+                       "LICENCE");
   for (const PreparedLanguage& language : languages) {
-    fmt::print(kRow, language.id, language.engine, language.version,
-               size_or_dash(language.package_bytes), size_or_dash(language.code_bytes),
-               size_or_dash(language.image_bytes), language.prepared ? "yes" : "no",
-               language.licence);
+    caller.streams.print(kRow, language.id, language.engine, language.version,
+                         size_or_dash(language.package_bytes), size_or_dash(language.code_bytes),
+                         size_or_dash(language.image_bytes), language.prepared ? "yes" : "no",
+                         language.licence);
   }
   return 0;
 }
 
-Result<int> bake_command(const std::vector<std::string>& names) {
-  SW_TRY(const Host host, open_host());
+Result<int> bake_command(const Caller& caller, const std::vector<std::string>& names) {
+  SW_TRY(const Host host, open_host(caller.streams));
   SW_TRY(const auto languages, chosen_languages(host, names));
   for (const LanguageInfo& language : languages) {
     SW_TRY(const auto engine, host.load(language.id));
-    fmt::print("{} is ready ({})\n", language.id, engine->info().build);
+    caller.streams.print("{} is ready ({})\n", language.id, engine->info().build);
+    (void)caller.streams.flush();
   }
   return 0;
 }

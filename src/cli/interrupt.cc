@@ -2,16 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/interrupt.h"
 
-#include <fmt/format.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 
-#include "cli/run_command.h"
-#include "cli/terminal.h"
+#include "base/standard_streams.h"
+#include "cli/statuses.h"
 
 namespace sw::cli {
 
@@ -30,14 +28,14 @@ sigset_t taken_signals() {
 }
 
 [[noreturn]] void end_process(std::chrono::seconds patience) {
-  complain(fmt::format("could not stop the run within {} s; exiting", patience.count()));
+  tell("sandbox-workers: could not stop the run within {} s; exiting\n", patience.count());
   std::fflush(nullptr);
   ::_exit(kStatusCancelled);
 }
 
 }  // namespace
 
-InterruptScope::InterruptScope(std::chrono::seconds patience) {
+SignalScope::SignalScope(std::chrono::seconds patience) {
   const sigset_t set = taken_signals();
   // The new thread inherits this mask, so the signal that ends it never meets it unprepared,
   // however short the scope.
@@ -46,7 +44,7 @@ InterruptScope::InterruptScope(std::chrono::seconds patience) {
     int signal = 0;
     if (::sigwait(&set, &signal) != 0 || signal == kEndSignal) return;
     terminated_ = signal == SIGTERM;
-    source_.request_stop();
+    request_stop();
     const auto end = std::chrono::steady_clock::now() + patience;
     while (true) {
       const auto left =
@@ -58,9 +56,9 @@ InterruptScope::InterruptScope(std::chrono::seconds patience) {
   });
 }
 
-InterruptScope::~InterruptScope() { end(); }
+SignalScope::~SignalScope() { SignalScope::end(); }
 
-bool InterruptScope::end() {
+bool SignalScope::end() {
   if (!waiter_.joinable()) return terminated_;
   ::pthread_kill(waiter_.native_handle(), kEndSignal);
   waiter_.join();

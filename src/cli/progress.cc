@@ -7,9 +7,6 @@
 
 #include <algorithm>
 
-#include "base/standard_streams.h"
-#include "cli/terminal.h"
-
 namespace sw::cli {
 
 namespace {
@@ -19,7 +16,8 @@ constexpr std::string_view kEraseLine = "\r\033[K";
 
 }  // namespace
 
-ProgressDisplay::ProgressDisplay() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+ProgressDisplay::ProgressDisplay(const Streams& streams)
+    : streams_(streams), is_terminal_(::isatty(streams.fd(wasi::Stream::kStderr)) == 1) {}
 
 ProgressDisplay::~ProgressDisplay() {
   {
@@ -29,7 +27,7 @@ ProgressDisplay::~ProgressDisplay() {
   changed_.notify_one();
   if (!drawer_.joinable()) return;
   drawer_.join();
-  tell(kEraseLine);
+  streams_.tell(kEraseLine);
 }
 
 void ProgressDisplay::begin_step(std::string_view step, std::chrono::seconds expected) {
@@ -39,8 +37,9 @@ void ProgressDisplay::begin_step(std::string_view step, std::chrono::seconds exp
   begun_ = std::chrono::steady_clock::now();
   if (!is_terminal_) {
     // Every small download would say so.
-    if (expected.count() > 5) complain(fmt::format("{} (about {} s)", step, expected.count()));
-    else complain(step);
+    if (expected.count() > 5)
+      streams_.complain(fmt::format("{} (about {} s)", step, expected.count()));
+    else streams_.complain(step);
     return;
   }
   if (!drawer_.joinable()) drawer_ = std::thread([this] { draw_until_end(); });
@@ -60,7 +59,7 @@ void ProgressDisplay::draw_until_end() {
   MutexLock lock(mutex_);
   while (!ending_) {
     const auto elapsed = std::chrono::steady_clock::now() - begun_;
-    tell("{}{}", kEraseLine, bar_line(step_, elapsed, expected_));
+    streams_.tell(fmt::format("{}{}", kEraseLine, bar_line(step_, elapsed, expected_)));
     changed_.wait_for(lock, std::chrono::milliseconds(200));
   }
 }

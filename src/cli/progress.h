@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/thread_safety.h"
+#include "cli/streams.h"
 
 namespace sw::cli {
 
@@ -15,7 +16,8 @@ namespace sw::cli {
 /// a terminal, a line per step elsewhere. Thread-safe.
 class ProgressDisplay {
  public:
-  ProgressDisplay();
+  /// `streams` outlives it.
+  explicit ProgressDisplay(const Streams& streams);
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
@@ -29,6 +31,7 @@ class ProgressDisplay {
  private:
   void draw_until_end();
 
+  const Streams& streams_;
   const bool is_terminal_;
   Mutex mutex_;
   CondVar changed_;

@@ -9,8 +9,7 @@
 #include <optional>
 
 #include "base/standard_streams.h"
-#include "cli/interrupt.h"
-#include "cli/run_command.h"
+#include "cli/statuses.h"
 #include "cli/terminal.h"
 
 namespace sw::cli {
@@ -31,18 +30,23 @@ constexpr const char* kHelp =
 
 class Repl {
  public:
-  Repl(LineReader& lines, ReplTarget& target, std::string context)
-      : lines_(lines), target_(target), context_(std::move(context)) {}
+  Repl(const Caller& caller, LineReader& lines, ReplTarget& target, std::string context)
+      : streams_(caller.streams),
+        interrupts_(caller.interrupts),
+        lines_(lines),
+        target_(target),
+        context_(std::move(context)) {}
 
   int run() {
-    if (lines_.is_terminal()) fmt::print("{} (:help lists the commands)\n", target_.language());
+    if (lines_.is_terminal()) streams_.print("{} (:help lists the commands)\n", target_.language());
+    (void)streams_.flush();
     while (!status_) {
       const std::optional<std::string> cell = read_cell();
       if (!cell) break;
       if (cell->starts_with(':')) obey(*cell);
       else if (cell->find_first_not_of(" \t\n") != std::string::npos) evaluate(*cell);
       // Nobody sees what comes of the next one.
-      if (const auto printed = flush_stdout(); !status_ && !printed.ok()) fail(printed.error());
+      if (const auto printed = streams_.flush(); !status_ && !printed.ok()) fail(printed.error());
     }
     return status_.value_or(0);
   }
@@ -76,12 +80,12 @@ class Repl {
   }
 
   void evaluate(const std::string& cell) {
-    InterruptScope interrupt;
-    TerminalSink sink([&] { interrupt.request_stop(); });
-    const auto ran = target_.run(context_, cell, interrupt.token(), sink);
-    if (interrupt.end()) status_ = kStatusCancelled;
+    const auto interrupt = interrupts_.take();
+    TerminalSink sink(streams_, [&] { interrupt->request_stop(); });
+    const auto ran = target_.run(context_, cell, interrupt->token(), sink);
+    if (interrupt->end()) status_ = kStatusCancelled;
     if (!ran.ok()) return complain(ran.error());
-    if (!ran->note.empty()) cli::complain(ran->note);
+    if (!ran->note.empty()) streams_.complain(ran->note);
     show(ran->outcome, sink);
     if (const auto failed = sink.stdout_failure()) return fail(cannot_print(*failed));
     if (ran->outcome.ending == Ending::kExited) status_ = ran->outcome.exit_code.value_or(0);
@@ -95,9 +99,9 @@ class Repl {
     const bool wants_name = command == "context" || command == "fork" || command == "checkpoint" ||
                             command == "restore";
     if (wants_name && argument.empty()) {
-      cli::complain(fmt::format(":{} needs a name", command));
+      streams_.complain(fmt::format(":{} needs a name", command));
     } else if (command == "help") {
-      fmt::print("{}", kHelp);
+      streams_.print("{}", kHelp);
     } else if (command == "quit" || command == "q" || command == "exit") {
       status_ = 0;
     } else if (command == "files") {
@@ -117,7 +121,7 @@ class Repl {
     } else if (command == "undo") {
       undo(argument);
     } else {
-      cli::complain(fmt::format("unknown command :{}; see :help", command));
+      streams_.complain(fmt::format("unknown command :{}; see :help", command));
     }
   }
 
@@ -127,7 +131,7 @@ class Repl {
       const auto [end, problem] =
           std::from_chars(argument.data(), argument.data() + argument.size(), runs);
       if (problem != std::errc() || end != argument.data() + argument.size() || runs == 0) {
-        cli::complain(fmt::format("invalid number of cells '{}'", argument));
+        streams_.complain(fmt::format("invalid number of cells '{}'", argument));
         return;
       }
     }
@@ -138,8 +142,8 @@ class Repl {
     const auto files = target_.files();
     if (!files.ok()) return complain(files.error());
     for (const ReplTarget::File& file : *files) {
-      if (file.is_folder) fmt::print("{:>10}  {}/\n", "", printable(file.path));
-      else fmt::print("{:>10}  {}\n", file.bytes, printable(file.path));
+      if (file.is_folder) streams_.print("{:>10}  {}/\n", "", printable(file.path));
+      else streams_.print("{:>10}  {}\n", file.bytes, printable(file.path));
     }
   }
 
@@ -147,27 +151,29 @@ class Repl {
     const auto contexts = target_.contexts();
     if (!contexts.ok()) return complain(contexts.error());
     for (const ReplTarget::Context& context : *contexts) {
-      fmt::print("{} {:<24} {:<12} {:>6} runs  {}\n", context.id == context_ ? '*' : ' ',
-                 context.id, context.language, context.executions, context.memory);
+      streams_.print("{} {:<24} {:<12} {:>6} runs  {}\n", context.id == context_ ? '*' : ' ',
+                     context.id, context.language, context.executions, context.memory);
     }
   }
 
   void show_checkpoints() {
     const auto labels = target_.checkpoints(context_);
     if (!labels.ok()) return complain(labels.error());
-    for (const std::string& label : *labels) fmt::print("{}\n", label);
+    for (const std::string& label : *labels) streams_.print("{}\n", label);
   }
 
   bool done(const Result<void>& result) {
     if (!result.ok()) complain(result.error());
     return result.ok();
   }
-  static void complain(const Error& error) { cli::complain(error.message); }
+  void complain(const Error& error) { streams_.complain(error.message); }
   void fail(const Error& error) {
     complain(error);
     status_ = kStatusHostFault;
   }
 
+  Streams& streams_;
+  Interrupts& interrupts_;
   LineReader& lines_;
   ReplTarget& target_;
   std::string context_;
@@ -176,8 +182,8 @@ class Repl {
 
 }  // namespace
 
-int run_repl(LineReader& lines, ReplTarget& target, std::string context) {
-  return Repl(lines, target, std::move(context)).run();
+int run_repl(const Caller& caller, LineReader& lines, ReplTarget& target, std::string context) {
+  return Repl(caller, lines, target, std::move(context)).run();
 }
 
 }  // namespace sw::cli

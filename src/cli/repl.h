@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/caller.h"
 #include "cli/line_reader.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/run.h"
@@ -58,6 +59,6 @@ class ReplTarget {
 
 /// Until the end of input, `:quit`, or an exit in the code, whose status is returned. `context` is
 /// where it begins.
-int run_repl(LineReader& lines, ReplTarget& target, std::string context);
+int run_repl(const Caller& caller, LineReader& lines, ReplTarget& target, std::string context);
 
 }  // namespace sw::cli

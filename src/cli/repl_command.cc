@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/standard_streams.h"
-#include "cli/open_host.h"
 #include "cli/repl.h"
 #include "cli/sandbox_command.h"
 #include "cli/terminal.h"
@@ -129,12 +129,13 @@ class SandboxTarget final : public ReplTarget {
 
 }  // namespace
 
-Result<int> repl_command(const ReplCommandOptions& options) {
+Result<int> repl_command(const Caller& caller, DataFolder& folder,
+                         const ReplCommandOptions& options) {
   SW_TRY(const LanguageInfo language, find_language(options.language));
   const bool is_kept = !options.sandbox.empty();
   if (is_kept) SW_CHECK_OK(check_sandbox_id(options.sandbox));
-  SW_TRY(const Host host, open_host(is_kept ? options.data_folder : fs::path()));
-  SW_CHECK_OK(host.load(language.id));
+  SW_TRY(const Host host, is_kept ? folder.open() : open_host(caller.streams));
+  SW_CHECK_OK(host.load(language.id, show_progress(caller.streams)));
   const Sandbox sandbox = host.sandbox(is_kept ? options.sandbox : "repl");
   SandboxTarget target(host, sandbox, language, options);
   const auto lines = make_line_reader(history_file(language.id));
@@ -142,10 +143,10 @@ Result<int> repl_command(const ReplCommandOptions& options) {
   // nothing.
   if (lines->is_terminal()) ::signal(SIGINT, SIG_IGN);
   const int status =
-      run_repl(*lines, target, options.context.empty() ? language.id : options.context);
+      run_repl(caller, *lines, target, options.context.empty() ? language.id : options.context);
   if (!is_kept) {
     // The program ends here, with its exit handlers.
-    TerminalSink terminal;
+    TerminalSink terminal(caller.streams);
     SW_CHECK_OK(sandbox.destroy(terminal));
     const auto failed = terminal.stdout_failure();
     if (failed && status == 0) return cannot_print(*failed);

@@ -6,14 +6,12 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <optional>
-#include <stop_token>
-#include <thread>
 
 #include "base/standard_streams.h"
-#include "cli/interrupt.h"
-#include "cli/open_host.h"
 #include "cli/sandbox_command.h"
+#include "cli/statuses.h"
 #include "cli/terminal.h"
 #include "cli/workspace_folder.h"
 #include "sandbox_workers/base/files.h"
@@ -24,9 +22,6 @@ namespace sw::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The program's input is kept in memory.
-constexpr std::size_t kStdinBytesMax = std::size_t{1} << 30;
 
 /// A program to run: its text, and how it is called in tracebacks.
 struct Program {
@@ -41,18 +36,18 @@ struct Job {
 };
 
 /// `main` is the program's name if `file` is a folder.
-Result<Program> read_program(const RunCommandOptions& options, const fs::path& file,
-                             const std::string& main) {
+Result<Program> read_program(const Caller& caller, const RunCommandOptions& options,
+                             const fs::path& file, const std::string& main) {
   if (options.code) return Program{*options.code, ""};
   if (!main.empty()) {
-    SW_TRY(std::string code, WorkspaceFolder::read_text(file, main, kCodeBytesMax));
+    SW_TRY(std::string code, WorkspaceFolder::read_text(caller.reach(file), main, kCodeBytesMax));
     return Program{std::move(code), ""};
   }
   if (file == "-") {
-    SW_TRY(std::string code, read_stdin(kCodeBytesMax));
-    return Program{std::move(code), "<stdin>"};
+    SW_TRY(const std::string_view code, caller.streams.read_input(kCodeBytesMax));
+    return Program{std::string(code), "<stdin>"};
   }
-  SW_TRY(std::string code, read_text_file(file, kCodeBytesMax));
+  SW_TRY(std::string code, caller.read_text_file(file.native(), kCodeBytesMax));
   return Program{std::move(code), file.native()};
 }
 
@@ -70,14 +65,23 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_env(
   return env;
 }
 
-Result<std::string> read_stdin_option(const RunCommandOptions& options) {
-  if (options.stdin_file.empty()) return std::string();
+/// What the program reads; null: nothing.
+Result<std::shared_ptr<wasi::InputSource>> open_input(const Caller& caller,
+                                                      const RunCommandOptions& options) {
+  std::shared_ptr<wasi::InputSource> input;
+  if (options.stdin_file.empty()) return input;
   if (options.stdin_file == "-" && options.file == "-") {
     return Error{ErrorCode::kInvalidArgument,
                  "the code and the program's input cannot both come from stdin", 0};
   }
-  if (options.stdin_file == "-") return read_stdin(kStdinBytesMax);
-  return read_text_file(options.stdin_file, kStdinBytesMax);
+  if (options.stdin_file == "-") {
+    SW_TRY(const std::string_view text, caller.streams.read_input(kInputBytesMax));
+    if (!text.empty()) input = std::make_shared<wasi::BytesInput>(wasi::BytesInput::lent(text));
+    return input;
+  }
+  SW_TRY(std::string text, caller.read_text_file(options.stdin_file, kInputBytesMax));
+  if (!text.empty()) input = text_input(std::move(text));
+  return input;
 }
 
 int status_of(const Outcome& outcome) {
@@ -116,9 +120,9 @@ bool keeps_files(const Outcome& outcome, AfterError on_error) {
 
 /// A run that leaves nothing but what it wrote into its workspace folder; `files` tells what became
 /// of that.
-Result<Outcome> run_fresh(const Host& host, Job& job, AfterError on_error, RunEvents& events,
-                          std::optional<WriteBackReport>& files) {
-  SW_TRY(auto folder, load_workspace(job.workspace_folder));
+Result<Outcome> run_fresh(const Caller& caller, const Host& host, Job& job, AfterError on_error,
+                          RunEvents& events, std::optional<WriteBackReport>& files) {
+  SW_TRY(auto folder, load_workspace(caller.streams, job.workspace_folder));
   if (folder) job.run.files = folder->files();
   auto outcome = host.run(job.run, events);
   if (outcome.ok() && folder && keeps_files(*outcome, on_error))
@@ -146,19 +150,21 @@ Result<void> set_limits(const Host& host, const RunCommandOptions& options, Run&
   return {};
 }
 
-Result<void> check_sandbox_options(const RunCommandOptions& options,
-                                   const std::string& workspace_folder) {
+Error no_second_workspace() {
+  return {.code = ErrorCode::kInvalidArgument,
+          .message =
+              "a sandbox has its own /workspace: --sandbox cannot be combined with "
+              "--workspace or FOLDER"};
+}
+
+/// What is wrong whatever there is on the host.
+Result<void> check(const RunCommandOptions& options) {
   if (options.sandbox.empty() && !options.context.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--context needs --sandbox", 0};
   }
-  if (options.sandbox.empty()) return {};
-  if (!workspace_folder.empty()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "a sandbox has its own /workspace: --sandbox cannot be combined with "
-                 "--workspace or FOLDER",
-                 0};
-  }
-  return check_sandbox_id(options.sandbox);
+  if (!options.sandbox.empty() && !options.workspace.empty()) return no_second_workspace();
+  if (!options.language.empty()) SW_CHECK_OK(find_language(options.language));
+  return options.sandbox.empty() ? Result<void>() : check_sandbox_id(options.sandbox);
 }
 
 /// "ts" of "a/b.ts".
@@ -169,6 +175,7 @@ std::string ending_of(const std::string& name) {
 
 /// What the program calls itself: where it lies in its workspace, or else its name here.
 std::string name_for_program(const fs::path& file, const std::string& workspace_folder) {
+  // Only fresh runs have one, and those are always this process's own.
   if (workspace_folder.empty()) return file.native();
   std::error_code failed;
   const fs::path inside = fs::proximate(file, workspace_folder, failed);
@@ -178,10 +185,7 @@ std::string name_for_program(const fs::path& file, const std::string& workspace_
 
 /// By which of its names the caller calls the language; empty: the context, which is there, has one.
 Result<std::string> language_of(const RunCommandOptions& options, const Program& program) {
-  if (!options.language.empty()) {
-    SW_CHECK_OK(find_language(options.language));
-    return options.language;
-  }
+  if (!options.language.empty()) return options.language;
   const auto guessed = guess_language(program.name, program.code);
   if (!guessed.ok() && !options.context.empty()) return std::string();
   if (!guessed.ok()) return guessed.error();
@@ -190,19 +194,19 @@ Result<std::string> language_of(const RunCommandOptions& options, const Program&
   return find_language(ending).ok() ? ending : guessed->id;
 }
 
-Result<Job> prepare(const RunCommandOptions& options) {
+Result<Job> prepare(const Caller& caller, const RunCommandOptions& options) {
   Job job;
   fs::path file = options.file;
   std::string main;
   job.workspace_folder = options.workspace;
   std::error_code ignored;
-  if (!options.code && fs::is_directory(file, ignored)) {
+  if (!options.code && fs::is_directory(caller.reach(file), ignored)) {
+    if (!options.sandbox.empty()) return no_second_workspace();
     // A folder is a program with its files, as for `python3 FOLDER`.
     if (job.workspace_folder.empty()) job.workspace_folder = file.native();
-    SW_TRY(main, main_name(file));
+    SW_TRY(main, main_name(caller.reach(file)));
   }
-  SW_CHECK_OK(check_sandbox_options(options, job.workspace_folder));
-  SW_TRY(Program program, read_program(options, file, main));
+  SW_TRY(Program program, read_program(caller, options, file, main));
   if (!main.empty()) file /= main;
   if (!options.code && file != "-") program.name = name_for_program(file, job.workspace_folder);
   SW_TRY(const std::string language, language_of(options, program));
@@ -215,57 +219,59 @@ Result<Job> prepare(const RunCommandOptions& options) {
   run.args.insert(run.args.end(), options.arguments.begin(), options.arguments.end());
   run.on_error = options.on_error;
   SW_TRY(run.env, parse_env(options.env));
-  SW_TRY(std::string input, read_stdin_option(options));
-  if (!input.empty()) run.input = text_input(std::move(input));
+  SW_TRY(run.input, open_input(caller, options));
   SW_CHECK_OK(validate(run));
   return job;
 }
 
 /// Prints what came of the run; the exit status.
-Result<int> report(const Host& host, const RunCommandOptions& options, const Job& job,
-                   const Outcome& outcome, const std::optional<WriteBackReport>& files,
-                   TerminalSink& terminal) {
+Result<int> report(const Caller& caller, const Host& host, const RunCommandOptions& options,
+                   const Job& job, const Outcome& outcome,
+                   const std::optional<WriteBackReport>& files, TerminalSink& terminal) {
   if (options.json) {
     SW_TRY(const LanguageInfo language, host.language(job.run.language));
     write_text(terminal, wasi::Stream::kStdout,
                outcome_json(language, job.run, outcome, files) + '\n');
   } else {
-    if (outcome.context && is_worth_telling(outcome.context->note)) complain(outcome.context->note);
+    if (outcome.context && is_worth_telling(outcome.context->note))
+      caller.streams.complain(outcome.context->note);
     // It was stopped because nothing could be printed, not by the user.
     if (!terminal.gave_up()) show(outcome, terminal);
     // A language's own out-of-memory error does not say that the limit is ours, nor how much it is.
     if (outcome.ending == Ending::kMemoryLimit && outcome.error &&
         outcome.error->name != kExecutionLimitError) {
-      complain(fmt::format("memory limit of {} reached (--memory)",
-                           show_memory(job.run.limits.memory_bytes_max)));
+      caller.streams.complain(fmt::format("memory limit of {} reached (--memory)",
+                                          show_memory(job.run.limits.memory_bytes_max)));
     }
   }
-  if (files) show(*files, job.workspace_folder);
+  if (files) show(caller.streams, *files, job.workspace_folder);
   if (files && !files->error.empty()) return kStatusHostFault;
   return status_of(outcome, terminal);
 }
 
 }  // namespace
 
-Result<int> run_command(const RunCommandOptions& options) {
-  SW_TRY(Job job, prepare(options));
-  SW_TRY(const Host host, open_host(options.sandbox.empty() ? fs::path() : options.data_folder));
+Result<int> run_command(const Caller& caller, DataFolder& folder,
+                        const RunCommandOptions& options) {
+  SW_CHECK_OK(check(options));
+  const bool is_kept = !options.sandbox.empty();
+  SW_TRY(const Host host, is_kept ? folder.open() : open_host(caller.streams));
+  SW_TRY(Job job, prepare(caller, options));
   SW_CHECK_OK(set_limits(host, options, job.run));
-  SW_CHECK_OK(host.load(job.run.language));
+  SW_CHECK_OK(host.load(job.run.language, show_progress(caller.streams)));
 
-  // Until the files are written back. After that a signal ends the process, which may be waiting for
-  // its reader.
-  std::optional<InterruptScope> interrupt(std::in_place);
+  // Until the files are written back. After that an interruption ends the command, which may be waiting
+  // for its reader.
+  auto interrupt = caller.interrupts.take();
   job.run.cancel = interrupt->token();
-  TerminalSink terminal([&] {
+  TerminalSink terminal(caller.streams, [&] {
     if (interrupt) interrupt->request_stop();
   });
   RunOutput printed;
   RunEvents& events = options.json ? static_cast<RunEvents&>(printed) : terminal;
   std::optional<WriteBackReport> files;
-  Result<Outcome> outcome = options.sandbox.empty()
-                                ? run_fresh(host, job, options.on_error, events, files)
-                                : host.sandbox(options.sandbox).run(job.run, events);
+  Result<Outcome> outcome = is_kept ? host.sandbox(options.sandbox).run(job.run, events)
+                                    : run_fresh(caller, host, job, options.on_error, events, files);
   if (!outcome.ok() && interrupt->token().stop_requested()) {
     return kStatusCancelled;  // before the run began
   }
@@ -273,7 +279,7 @@ Result<int> run_command(const RunCommandOptions& options) {
   interrupt.reset();
   outcome->out = std::move(printed.out);
   outcome->err = std::move(printed.err);
-  return report(host, options, job, *outcome, files, terminal);
+  return report(caller, host, options, job, *outcome, files, terminal);
 }
 
 }  // namespace sw::cli

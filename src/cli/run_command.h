@@ -4,11 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/caller.h"
+#include "cli/data_folder.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/protocol/profile.h"
 
@@ -30,18 +31,9 @@ struct RunCommandOptions {
   bool json = false;
   std::string sandbox;  ///< keep files and state in this sandbox of the data folder
   std::string context;  ///< of the sandbox; empty: the one named after the language
-  std::filesystem::path data_folder;
 };
 
-// Exit statuses. 0 and what the guest's own exit asked for come beside these.
-inline constexpr int kStatusGuestError = 1;
-inline constexpr int kStatusWrongUse = 2;
-inline constexpr int kStatusHostFault = 3;
-inline constexpr int kStatusTimeLimit = 124;    // as timeout(1)
-inline constexpr int kStatusCancelled = 130;    // as a shell after Ctrl-C
-inline constexpr int kStatusMemoryLimit = 137;  // as after the kernel's out-of-memory killer
-
 /// Runs the program and returns the exit status. An Error was not shown yet.
-Result<int> run_command(const RunCommandOptions& options);
+Result<int> run_command(const Caller& caller, DataFolder& folder, const RunCommandOptions& options);
 
 }  // namespace sw::cli

@@ -9,7 +9,6 @@
 #include <boost/json.hpp>
 
 #include "base/standard_streams.h"
-#include "cli/open_host.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 
@@ -20,14 +19,6 @@ namespace {
 namespace json = boost::json;
 
 std::int64_t milliseconds(TimePoint time) { return time.time_since_epoch().count(); }
-
-/// "2026-01-31T12:34:56.789Z"
-std::string show_time(TimePoint time) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
-                     (time - seconds).count());
-}
 
 json::object to_json(const ContextInfo& context) {
   return {{"id", context.id},
@@ -45,6 +36,21 @@ constexpr const char* kRow = "{:<24} {:<12} {:>6}  {:<10} {}\n";
 constexpr const char* kSnapshotRow = "{:<24} {:<12} {:<10} {:>9} {:>9}  {:<24}  {}\n";
 
 constexpr const char* kSandboxRow = "{:<32} {:>8}  {:<24}  {}\n";
+
+constexpr const char* kFactRow = "{:<10} {}\n";
+
+json::object sandbox_json(const SandboxInfo& info) {
+  return {{"id", info.id},
+          {"createdAt", milliseconds(info.created_at)},
+          {"lastUsed", milliseconds(info.last_used_at)},
+          {"contexts", info.contexts.size()},
+          {"files", info.files},
+          {"bytes", info.file_bytes}};
+}
+
+std::string show_files(const SandboxInfo& info) {
+  return fmt::format("{} ({})", info.files, show_bytes(info.file_bytes));
+}
 
 json::object snapshot_json(const ContextInfo& context, const std::vector<Checkpoint>& checkpoints) {
   json::array names;
@@ -67,14 +73,14 @@ json::object snapshot_json(const ContextInfo& context, const std::vector<Checkpo
 }
 
 /// Its exit handlers may print.
-Result<void> remove(const Context& context) {
-  TerminalSink terminal;
+Result<void> remove(const Caller& caller, const Context& context) {
+  TerminalSink terminal(caller.streams);
   SW_CHECK_OK(context.remove(terminal));
   if (const auto failed = terminal.stdout_failure()) return cannot_print(*failed);
   return {};
 }
 
-Result<void> act(ContextAction action, const ContextCommandOptions& options,
+Result<void> act(const Caller& caller, ContextAction action, const ContextCommandOptions& options,
                  const Context& context) {
   switch (action) {
     case ContextAction::kFork: SW_CHECK_OK(context.fork(options.argument)); return {};
@@ -82,12 +88,19 @@ Result<void> act(ContextAction action, const ContextCommandOptions& options,
     case ContextAction::kCheckpoint: return context.checkpoint(options.argument);
     case ContextAction::kRestore: return context.restore(options.argument);
     case ContextAction::kRemoveCheckpoint: return context.remove_checkpoint(options.argument);
-    case ContextAction::kDelete: return remove(context);
+    case ContextAction::kDelete: return remove(caller, context);
   }
   return {};
 }
 
 }  // namespace
+
+std::string show_time(TimePoint time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
+                     (time - seconds).count());
+}
 
 bool is_worth_telling(std::string_view note) { return !note.empty() && note != kNewContextNote; }
 
@@ -98,67 +111,92 @@ std::string_view memory_state(const ContextInfo& context) {
 
 // --- the commands
 
-Result<int> sandboxes_command(const std::filesystem::path& data_folder, bool json) {
+Result<int> sandboxes_command(const Caller& caller, DataFolder& folder, bool json) {
   json::array list;
-  if (!json) fmt::print(kSandboxRow, "SANDBOX", "CONTEXTS", "LAST USED", "FILES");
-  SW_TRY(const auto host, open_existing_host(data_folder));
+  SW_TRY(const auto host, folder.open_existing());
+  if (!json) caller.streams.print(kSandboxRow, "SANDBOX", "CONTEXTS", "LAST USED", "FILES");
   // A folder that is not there holds none.
   for (std::string after; host;) {
     SW_TRY(const auto ids, host->sandboxes(after));
     for (const std::string& id : ids) {
       SW_TRY(const SandboxInfo info, host->sandbox(id).info());
-      const std::string files = fmt::format("{} ({})", info.files, show_bytes(info.file_bytes));
       if (json) {
-        list.push_back({{"id", id},
-                        {"createdAt", milliseconds(info.created_at)},
-                        {"lastUsed", milliseconds(info.last_used_at)},
-                        {"contexts", info.contexts.size()},
-                        {"files", info.files},
-                        {"bytes", info.file_bytes}});
+        list.push_back(sandbox_json(info));
       } else {
-        fmt::print(kSandboxRow, id, info.contexts.size(), show_time(info.last_used_at), files);
+        caller.streams.print(kSandboxRow, id, info.contexts.size(), show_time(info.last_used_at),
+                             show_files(info));
       }
     }
     if (ids.empty()) break;
     after = ids.back();
   }
-  if (json) fmt::print("{}\n", json::serialize(list));
+  if (json) caller.streams.print("{}\n", json::serialize(list));
   return 0;
 }
 
-Result<int> delete_sandbox_command(const std::filesystem::path& data_folder,
+Result<int> sandbox_info_command(const Caller& caller, DataFolder& folder, const std::string& id,
+                                 bool json) {
+  SW_TRY(const Sandbox sandbox, open_sandbox(folder, id));
+  SW_TRY(const SandboxInfo info, sandbox.info());
+  if (json) {
+    json::object facts = sandbox_json(info);
+    json::array contexts;
+    for (const ContextInfo& context : info.contexts) contexts.push_back(to_json(context));
+    facts["contexts"] = std::move(contexts);
+    facts["env"] = json::value_from(info.env);
+    caller.streams.print("{}\n", json::serialize(facts));
+    return 0;
+  }
+  caller.streams.print(kFactRow, "sandbox", info.id);
+  caller.streams.print(kFactRow, "created", show_time(info.created_at));
+  caller.streams.print(kFactRow, "last used", show_time(info.last_used_at));
+  caller.streams.print(kFactRow, "files", show_files(info));
+  for (const auto& [name, value] : info.env) {
+    caller.streams.print(kFactRow, "variable", printable(fmt::format("{}={}", name, value)));
+  }
+  for (const ContextInfo& context : info.contexts) {
+    caller.streams.print(kFactRow, "context",
+                         fmt::format("{} ({}, {} runs, {})", context.id, context.language,
+                                     context.executions, memory_state(context)));
+  }
+  return 0;
+}
+
+Result<int> delete_sandbox_command(const Caller& caller, DataFolder& folder,
                                    const std::string& id) {
-  SW_TRY(const Sandbox sandbox, open_sandbox(data_folder, id));
-  TerminalSink terminal;
+  SW_TRY(const Sandbox sandbox, open_sandbox(folder, id));
+  TerminalSink terminal(caller.streams);
   SW_CHECK_OK(sandbox.destroy(terminal));
   if (const auto failed = terminal.stdout_failure()) return cannot_print(*failed);
   return 0;
 }
 
-Result<int> contexts_command(const ContextCommandOptions& options, bool json) {
-  SW_TRY(const Sandbox sandbox, open_sandbox(options.data_folder, options.sandbox));
+Result<int> contexts_command(const Caller& caller, DataFolder& folder, const std::string& id,
+                             bool json) {
+  SW_TRY(const Sandbox sandbox, open_sandbox(folder, id));
   SW_TRY(const auto contexts, sandbox.contexts());
   if (json) {
     json::array list;
     for (const ContextInfo& context : contexts) list.push_back(to_json(context));
-    fmt::print("{}\n", json::serialize(list));
+    caller.streams.print("{}\n", json::serialize(list));
     return 0;
   }
-  fmt::print(kRow, "CONTEXT", "LANGUAGE", "RUNS", "MEMORY", "FOLDER");
+  caller.streams.print(kRow, "CONTEXT", "LANGUAGE", "RUNS", "MEMORY", "FOLDER");
   for (const ContextInfo& context : contexts) {
-    fmt::print(kRow, context.id, context.language, context.executions, memory_state(context),
-               printable(context.cwd));
+    caller.streams.print(kRow, context.id, context.language, context.executions,
+                         memory_state(context), printable(context.cwd));
   }
   return 0;
 }
 
-Result<int> snapshots_command(const ContextCommandOptions& options, bool json) {
-  SW_TRY(const Sandbox sandbox, open_sandbox(options.data_folder, options.sandbox));
+Result<int> snapshots_command(const Caller& caller, DataFolder& folder, const std::string& id,
+                              bool json) {
+  SW_TRY(const Sandbox sandbox, open_sandbox(folder, id));
   SW_TRY(const auto contexts, sandbox.contexts());
   json::array list;
   if (!json) {
-    fmt::print(kSnapshotRow, "CONTEXT", "LANGUAGE", "MEMORY", "DIFFERS", "STORED", "TAKEN",
-               "CHECKPOINTS");
+    caller.streams.print(kSnapshotRow, "CONTEXT", "LANGUAGE", "MEMORY", "DIFFERS", "STORED",
+                         "TAKEN", "CHECKPOINTS");
   }
   for (const ContextInfo& context : contexts) {
     SW_TRY(const auto checkpoints, sandbox.context(context.id).checkpoints());
@@ -169,18 +207,19 @@ Result<int> snapshots_command(const ContextCommandOptions& options, bool json) {
     std::vector<std::string> names;
     for (const Checkpoint& checkpoint : checkpoints) names.push_back(checkpoint.name);
     const auto& saved = context.saved;
-    fmt::print(kSnapshotRow, context.id, context.language, memory_state(context),
-               saved ? show_bytes(saved->bytes) : "-",
-               saved ? show_bytes(saved->stored_bytes) : "-",
-               saved ? show_time(saved->taken_at) : "-",
-               names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", ")));
+    caller.streams.print(kSnapshotRow, context.id, context.language, memory_state(context),
+                         saved ? show_bytes(saved->bytes) : "-",
+                         saved ? show_bytes(saved->stored_bytes) : "-",
+                         saved ? show_time(saved->taken_at) : "-",
+                         names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", ")));
   }
-  if (json) fmt::print("{}\n", json::serialize(list));
+  if (json) caller.streams.print("{}\n", json::serialize(list));
   return 0;
 }
 
-Result<int> context_command(ContextAction action, const ContextCommandOptions& options) {
-  SW_TRY(const Sandbox sandbox, open_sandbox(options.data_folder, options.sandbox));
+Result<int> context_command(const Caller& caller, DataFolder& folder, ContextAction action,
+                            const ContextCommandOptions& options) {
+  SW_TRY(const Sandbox sandbox, open_sandbox(folder, options.sandbox));
   const Context context = sandbox.context(options.context);
   const auto found = context.info();
   if (!found.ok() && found.error().code == ErrorCode::kContextNotFound) {
@@ -189,7 +228,7 @@ Result<int> context_command(ContextAction action, const ContextCommandOptions& o
                  0};
   }
   if (!found.ok()) return found.error();
-  SW_CHECK_OK(act(action, options, context));
+  SW_CHECK_OK(act(caller, action, options, context));
   return 0;
 }
 

@@ -3,14 +3,18 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "cli/caller.h"
+#include "cli/data_folder.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/host/sandbox.h"
 
 namespace sw::cli {
+
+/// "2026-01-31T12:34:56.789Z"
+std::string show_time(TimePoint time);
 
 /// Does the note of a run say more than that its context is new?
 bool is_worth_telling(std::string_view note);
@@ -28,7 +32,6 @@ enum class ContextAction : std::uint8_t {
 };
 
 struct ContextCommandOptions {
-  std::filesystem::path data_folder;
   std::string sandbox;
   std::string context;
   std::string argument;  ///< the new context's id, or a checkpoint's label
@@ -36,16 +39,23 @@ struct ContextCommandOptions {
 };
 
 /// Lists the sandboxes of a data folder.
-Result<int> sandboxes_command(const std::filesystem::path& data_folder, bool json);
+Result<int> sandboxes_command(const Caller& caller, DataFolder& folder, bool json);
 
-Result<int> delete_sandbox_command(const std::filesystem::path& data_folder, const std::string& id);
+/// Shows what is known of a sandbox.
+Result<int> sandbox_info_command(const Caller& caller, DataFolder& folder, const std::string& id,
+                                 bool json);
+
+Result<int> delete_sandbox_command(const Caller& caller, DataFolder& folder, const std::string& id);
 
 /// Lists the contexts of a sandbox.
-Result<int> contexts_command(const ContextCommandOptions& options, bool json);
+Result<int> contexts_command(const Caller& caller, DataFolder& folder, const std::string& sandbox,
+                             bool json);
 
 /// Shows what is stored of the contexts' memory, and under which names.
-Result<int> snapshots_command(const ContextCommandOptions& options, bool json);
+Result<int> snapshots_command(const Caller& caller, DataFolder& folder, const std::string& sandbox,
+                              bool json);
 
-Result<int> context_command(ContextAction action, const ContextCommandOptions& options);
+Result<int> context_command(const Caller& caller, DataFolder& folder, ContextAction action,
+                            const ContextCommandOptions& options);
 
 }  // namespace sw::cli

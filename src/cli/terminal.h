@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a run prints, and how it ended, on this process's standard streams.
+// What a run prints, and how it ended, on the streams of whoever asked for it.
 
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "cli/streams.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/wasi/streams.h"
 
@@ -20,10 +21,11 @@ class TerminalSink final : public RunEvents {
  public:
   /// `give_up` is called, once, when so many writes have failed that the program does not care, and
   /// might go on for ever: it should end the run.
-  explicit TerminalSink(std::function<void()> give_up = {}) : give_up_(std::move(give_up)) {}
+  explicit TerminalSink(Streams& streams, std::function<void()> give_up = {})
+      : streams_(streams), give_up_(std::move(give_up)) {}
 
   wasi::Errno write(wasi::Stream stream, BytesView bytes) override;
-  int poll_fd(wasi::Stream stream) const override;
+  int poll_fd(wasi::Stream stream) const override { return streams_.fd(stream); }
 
   /// The errno of the first write to stdout that failed.
   std::optional<int> stdout_failure() const { return stdout_failure_; }
@@ -33,19 +35,13 @@ class TerminalSink final : public RunEvents {
   // An interpreter that ends because of the first may try a few more to say so.
   static constexpr int kFailuresMax = 100;
 
+  Streams& streams_;
   std::function<void()> give_up_;
   std::optional<int> stdout_failure_;
   int failures_ = 0;
 };
 
 void write_text(RunEvents& sink, wasi::Stream stream, std::string_view text);
-
-/// A name that a guest may have chosen, for a line of ours: control characters become '?'.
-std::string printable(std::string_view name);
-
-/// Says something of our own on stderr, whether or not anybody can read it. Control characters
-/// other than line feeds become '?'.
-void complain(std::string_view message);
 
 /// Shows how a run ended, as a REPL would.
 void show(const Outcome& outcome, RunEvents& sink);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/terminal.h"
 #include "sandbox_workers/host/host.h"
 
 namespace sw::cli {
@@ -46,11 +45,12 @@ Result<std::string> main_name(const fs::path& folder) {
                0};
 }
 
-Result<std::optional<WorkspaceFolder>> load_workspace(const std::string& folder) {
+Result<std::optional<WorkspaceFolder>> load_workspace(const Streams& streams,
+                                                      const std::string& folder) {
   if (folder.empty()) return std::optional<WorkspaceFolder>();
   SW_TRY(WorkspaceFolder loaded, WorkspaceFolder::load(folder));
   for (const std::string& path : first(loaded.left_out(), kLinesMax)) {
-    complain(fmt::format("skipped, not loaded into the workspace: {}", path));
+    streams.complain(fmt::format("skipped, not loaded into the workspace: {}", path));
   }
   return std::optional(std::move(loaded));
 }
@@ -62,15 +62,15 @@ WriteBackReport write_back(WorkspaceFolder& workspace, const Outcome& outcome) {
   return report;
 }
 
-void show(const WriteBackReport& report, const std::string& folder) {
+void show(const Streams& streams, const WriteBackReport& report, const std::string& folder) {
   if (!report.error.empty()) {
-    complain(fmt::format("nothing was written back to {}: {}", folder, report.error));
+    streams.complain(fmt::format("nothing was written back to {}: {}", folder, report.error));
   }
   for (const std::string& reason : first(report.refused, kLinesMax)) {
-    complain(fmt::format("not written back: {}", reason));
+    streams.complain(fmt::format("not written back: {}", reason));
   }
   for (const std::string& reason : first(report.left, kLinesMax)) {
-    complain(reason);
+    streams.complain(reason);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/streams.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/host/workspace_folder.h"
 
@@ -19,12 +20,13 @@ Result<std::string> main_name(const std::filesystem::path& folder);
 
 /// Loads the folder whose files are under /workspace, and names on stderr what is left out. Nothing
 /// when `folder` is empty.
-Result<std::optional<WorkspaceFolder>> load_workspace(const std::string& folder);
+Result<std::optional<WorkspaceFolder>> load_workspace(const Streams& streams,
+                                                      const std::string& folder);
 
 /// The same, with as many of the reasons as anybody reads.
 WriteBackReport write_back(WorkspaceFolder& workspace, const Outcome& outcome);
 
 /// On stderr, what was not written.
-void show(const WriteBackReport& report, const std::string& folder);
+void show(const Streams& streams, const WriteBackReport& report, const std::string& folder);
 
 }  // namespace sw::cli

@@ -551,17 +551,6 @@ class Sandboxes(unittest.TestCase):
             self.assertTrue(one_line(err), err)
             self.assertIn(says, err)
 
-    def test_a_second_process_is_told_who_has_the_folder(self):
-        with subprocess.Popen([PROGRAM, "run", "--sandbox", "s", "-l", "python", "--timeout", "none", "-c",
-                               "print('here', flush=True)\nwhile True: pass"],
-                              env={**os.environ, **self.env}, stdout=subprocess.PIPE) as child:
-            self.assertEqual(child.stdout.readline(), b"here\n")
-            status, _, err = self.run_in("python", "1")
-            child.send_signal(signal.SIGINT)
-            self.assertEqual(child.wait(BOUND_S), 130)
-        self.assertEqual(status, 3)
-        self.assertIn(str(child.pid), err)
-
 
 class Streams(unittest.TestCase):
     def test_a_reader_that_goes_away_ends_the_program(self):

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+
+// `sandboxes …`, `contexts`, `snapshots`, `context …`
+
+#include <memory>
+
+#include "cli/options.h"
+#include "cli/sandbox_command.h"
+
+namespace sw::cli {
+
+namespace {
+
+/// What the commands of a group share. The parser's functions share it, too.
+struct Arguments {
+  std::filesystem::path folder;
+  bool json = false;
+  ContextCommandOptions options;
+};
+
+using Perform = std::function<Result<int>(const Caller&, DataFolder&, const Arguments&)>;
+
+/// `perform` does it with what the arguments are when they are parsed.
+void choose(CLI::App& command, Chosen& chosen, const std::shared_ptr<Arguments>& arguments,
+            Perform perform) {
+  command.callback([arguments, &chosen, perform = std::move(perform)] {
+    chosen.command.data_folder = arguments->folder;
+    chosen.command.perform = [perform, known = *arguments](const Caller& caller,
+                                                           DataFolder& folder) {
+      return perform(caller, folder, known);
+    };
+  });
+}
+
+std::shared_ptr<Arguments> arguments_with(const Chosen& chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  arguments->folder = chosen.folder;
+  return arguments;
+}
+
+void add_sandbox(CLI::App& command, Arguments& arguments) {
+  command.add_option("sandbox", arguments.options.sandbox, "Name of the sandbox")->required();
+}
+
+void add_sandboxes(CLI::App& app, Chosen& chosen) {
+  const auto arguments = arguments_with(chosen);
+  CLI::App* const group =
+      app.add_subcommand("sandboxes", "Manage sandboxes: list (the default), info, delete");
+  group->require_subcommand(0, 1);
+  add_data_option(*group, arguments->folder);
+  group->add_flag("--json", arguments->json, "Print as JSON");
+  const auto add = [&](const char* name, const char* what) {
+    // The group's options may stand behind the command, too.
+    return group->add_subcommand(name, what)->fallthrough();
+  };
+  const Perform list = [](const Caller& caller, DataFolder& folder, const Arguments& known) {
+    return sandboxes_command(caller, folder, known.json);
+  };
+  choose(*add("list", "List the sandboxes in the data folder"), chosen, arguments, list);
+  CLI::App* const info = add("info", "Show what is known of a sandbox");
+  add_sandbox(*info, *arguments);
+  choose(*info, chosen, arguments,
+         [](const Caller& caller, DataFolder& folder, const Arguments& known) {
+           return sandbox_info_command(caller, folder, known.options.sandbox, known.json);
+         });
+  CLI::App* const remove = add("delete", "Delete a sandbox with all its files and contexts");
+  add_sandbox(*remove, *arguments);
+  choose(*remove, chosen, arguments,
+         [](const Caller& caller, DataFolder& folder, const Arguments& known) {
+           return delete_sandbox_command(caller, folder, known.options.sandbox);
+         });
+  // Called after those of its commands.
+  group->callback([=, &chosen] {
+    if (!group->get_subcommands().empty()) return;
+    chosen.command.data_folder = arguments->folder;
+    chosen.command.perform = [=, known = *arguments](const Caller& caller, DataFolder& folder) {
+      return list(caller, folder, known);
+    };
+  });
+}
+
+/// `contexts`, `snapshots`
+void add_listing(CLI::App& app, Chosen& chosen, const char* name, const char* what,
+                 Result<int> (*perform)(const Caller&, DataFolder&, const std::string&, bool)) {
+  const auto arguments = arguments_with(chosen);
+  CLI::App* const command = app.add_subcommand(name, what);
+  add_data_option(*command, arguments->folder);
+  add_sandbox(*command, *arguments);
+  command->add_flag("--json", arguments->json, "Print as JSON");
+  choose(*command, chosen, arguments,
+         [perform](const Caller& caller, DataFolder& folder, const Arguments& known) {
+           return perform(caller, folder, known.options.sandbox, known.json);
+         });
+}
+
+void add_context(CLI::App& app, Chosen& chosen) {
+  const auto arguments = arguments_with(chosen);
+  CLI::App* const group =
+      app.add_subcommand("context", "Manage a context: fork, undo, checkpoint, restore, delete");
+  group->require_subcommand(1);
+  const auto add = [&](const char* name, const char* what, ContextAction action,
+                       const char* argument = nullptr, const char* meaning = "") {
+    CLI::App* const command = group->add_subcommand(name, what);
+    add_data_option(*command, arguments->folder);
+    add_sandbox(*command, *arguments);
+    ContextCommandOptions& options = arguments->options;
+    command->add_option("context", options.context, "Name of the context")->required();
+    if (argument != nullptr) command->add_option(argument, options.argument, meaning)->required();
+    choose(*command, chosen, arguments,
+           [action](const Caller& caller, DataFolder& folder, const Arguments& known) {
+             return context_command(caller, folder, action, known.options);
+           });
+    return command;
+  };
+  const char* const label = "Label of the checkpoint";
+  add("fork", "Create a context from another context's state", ContextAction::kFork, "new",
+      "Name of the new context");
+  add("undo", "Undo the last runs' changes to memory", ContextAction::kUndo)
+      ->add_option("--runs", arguments->options.runs, "Number of runs to undo")
+      ->capture_default_str();
+  add("checkpoint", "Save the state under a label", ContextAction::kCheckpoint, "label", label);
+  add("restore", "Restore a checkpoint", ContextAction::kRestore, "label", label);
+  add("remove-checkpoint", "Delete a checkpoint", ContextAction::kRemoveCheckpoint, "label", label);
+  add("delete", "Delete a context", ContextAction::kDelete);
+}
+
+}  // namespace
+
+void add_sandbox_commands(CLI::App& app, Chosen& chosen) {
+  add_sandboxes(app, chosen);
+  add_listing(app, chosen, "contexts", "List the contexts of a sandbox", contexts_command);
+  add_listing(app, chosen, "snapshots", "Show the stored memory of a sandbox's contexts",
+              snapshots_command);
+  add_context(app, chosen);
+}
+
+}  // namespace sw::cli
