@@ -37,10 +37,8 @@ struct ContextEntry {
   KeptVersion newest;
   std::uint32_t next_sequence = 0;
   std::optional<std::vector<KeptVersion>> kept;  // oldest first; the newest is the last
+  std::vector<VersionId> leaving;                // no longer kept; a collection erases their rows
   std::optional<StorageUsage> usage;
-  // Since it was last looked for versions that can go.
-  std::uint32_t versions_added = 0;
-  std::uint64_t bytes_added = 0;
 };
 
 using ContextEntries = std::map<std::string, ContextEntry, std::less<>>;

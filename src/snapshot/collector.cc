@@ -110,15 +110,15 @@ Result<CollectionStep> Collector::sweep(storage::Reader& reader, storage::TableI
                                         EntryCounts& counts, Compression& compression,
                                         const CollectionBudget& budget) const {
   CollectionStep step;
-  step.resume_after = resume_after_;
+  step.resume_before = resume_before_;
   step.finished = true;
   storage::Range range = storage::Range::of_prefix(table, family_prefix(family));
-  if (!resume_after_.empty()) range.from = resume_after_ + '\0';
+  if (!resume_before_.empty()) range.to = resume_before_;
 
   std::size_t rows = 0;
   std::vector<std::pair<PackId, std::size_t>> to_prune;
   SW_CHECK_OK(
-      reader.scan_keys(range, storage::Order::kAscending,
+      reader.scan_keys(range, storage::Order::kDescending,
                        [&](std::string_view key, std::size_t value_bytes) -> Result<storage::Scan> {
                          if (step.changes.size() >= budget.erased_packs ||
                              to_prune.size() >= budget.pruned_packs || rows >= budget.swept_rows) {
@@ -126,7 +126,9 @@ Result<CollectionStep> Collector::sweep(storage::Reader& reader, storage::TableI
                            return storage::Scan::kStop;
                          }
                          ++rows;
-                         step.resume_after = key;
+                         step.resume_before = key;
+                         const auto row = version_of_key(key);
+                         if (row && roots_.leaving_rows.contains(*row)) step.rows.push_back(*row);
                          const auto id = pack_of_key(key);
                          if (!id || !is_old(*id)) return storage::Scan::kContinue;
                          const auto needed = needed_.find(*id);

@@ -10,6 +10,9 @@
 // a collection looks at one moment, however long it takes. All references lead to smaller sequence
 // numbers; marking from the highest one down reads each pack once.
 //
+// The sweep goes from the highest key down. So the row of a version that is let go is erased before
+// anything that it needs, and a crash between two steps leaves no row of a version that is damaged.
+//
 // A pack that is needed only in part is pruned: the rest is taken out, what remains keeps its
 // names.
 
@@ -46,6 +49,8 @@ class IndexSet {
 
 struct CollectionRoots {
   std::set<PackId> versions;  ///< that are kept
+  /// Rows of those that are not: whose history, and the sequence.
+  std::set<PackId> leaving_rows;
   /// The last pack of each owner there is. Packs beyond it, and of owners from `owners_end` on,
   /// came later.
   std::map<std::uint32_t, std::uint32_t> last_sequence;
@@ -71,7 +76,8 @@ struct CollectionStep {
     std::optional<Bytes> bytes = {};  ///< absent: it is erased
   };
   std::vector<Change> changes;
-  std::string resume_after;  ///< where the sweep goes on
+  std::vector<PackId> rows;   ///< of versions, that are erased
+  std::string resume_before;  ///< where the sweep goes on
   bool finished = false;
 };
 
@@ -91,7 +97,7 @@ class Collector {
   Result<CollectionStep> sweep(storage::Reader& reader, storage::TableId table,
                                std::uint32_t family, PackReader& packs, EntryCounts& counts,
                                Compression& compression, const CollectionBudget& budget) const;
-  void advance(const CollectionStep& step) { resume_after_ = step.resume_after; }
+  void advance(const CollectionStep& step) { resume_before_ = step.resume_before; }
 
  private:
   struct Work {
@@ -127,7 +133,7 @@ class Collector {
   std::map<PackId, Needed> needed_;
   std::uint32_t damaged_sequence_ = 0;  // of the newest pack that cannot be read
   std::string damage_;
-  std::string resume_after_;
+  std::string resume_before_;
 };
 
 }  // namespace sw::snapshot

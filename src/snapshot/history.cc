@@ -23,10 +23,9 @@ std::string version_key(std::uint32_t family, std::uint32_t owner, std::uint32_t
   return pack_key(family, {owner, sequence}) + kSuffix;
 }
 
-std::optional<std::uint32_t> sequence_of_version_key(std::string_view key) {
+std::optional<PackId> version_of_key(std::string_view key) {
   if (key.empty() || key.back() != kSuffix) return std::nullopt;
-  const auto pack = pack_of_key(key.substr(0, key.size() - 1));
-  return pack ? std::optional(pack->sequence) : std::nullopt;
+  return pack_of_key(key.substr(0, key.size() - 1));
 }
 
 Bytes encode_version_row(std::string_view key, const KeptVersion& version, std::string_view about) {
@@ -45,10 +44,9 @@ Bytes encode_version_row(std::string_view key, const KeptVersion& version, std::
 Result<std::pair<KeptVersion, std::string>> decode_version_row(std::string_view key,
                                                                BytesView row) {
   SW_TRY(WireReader in, unsealed(key, row));
-  const auto sequence = sequence_of_version_key(key);
   KeptVersion version;
   version.id.owner = in.number();
-  version.id.sequence = sequence.value_or(0);
+  version.id.sequence = version_of_key(key).value_or(PackId{}).sequence;
   const std::uint8_t kind = in.u8();
   version.copy = kind == 1;
   version.step = in.varint();

@@ -35,8 +35,8 @@ struct KeptVersion {
 /// Of the row of a version with that sequence, in the history of `owner`. A fork's history has rows
 /// of its own for what it inherits.
 std::string version_key(std::uint32_t family, std::uint32_t owner, std::uint32_t sequence);
-/// Absent for the key of a pack.
-std::optional<std::uint32_t> sequence_of_version_key(std::string_view key);
+/// Whose history and which sequence; absent for the key of a pack.
+std::optional<PackId> version_of_key(std::string_view key);
 
 Bytes encode_version_row(std::string_view key, const KeptVersion& version, std::string_view about);
 /// With what was said about the step. Errors: kCorrupt.

@@ -70,8 +70,8 @@ TEST(History, RowsAreWrittenAndRead) {
                             .bytes = 1ULL << 50U,
                             .copy = true};
   const std::string key = version_key(7, 4, 9);
-  EXPECT_EQ(sequence_of_version_key(key), 9U);
-  EXPECT_EQ(sequence_of_version_key(pack_key(7, {4, 9})), std::nullopt);
+  EXPECT_EQ(version_of_key(key), (PackId{4, 9}));
+  EXPECT_EQ(version_of_key(pack_key(7, {4, 9})), std::nullopt);
   const Bytes row = encode_version_row(key, version, "x = 1");
   const auto read = decode_version_row(key, row);
   ASSERT_TRUE(read.ok()) << read.error().message;

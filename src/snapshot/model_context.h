@@ -40,7 +40,10 @@ inline const ModelVersion* find(const ModelContext& context, VersionId id) {
 inline bool is_recent(const HistoryLimits& limits, const ModelContext& context,
                       const ModelVersion& version) {
   const auto index = static_cast<std::size_t>(&version - context.versions.data());
-  return !version.inherited && index + std::max(limits.full, 2U) >= context.versions.size();
+  const ModelVersion& newest = context.versions.back();
+  const bool began_with = !newest.copy && version.id == newest.parent;
+  return !version.inherited &&
+         (index + std::max(limits.full, 1U) >= context.versions.size() || began_with);
 }
 
 inline std::set<std::uint64_t> steps_to_keep(const HistoryLimits& limits,

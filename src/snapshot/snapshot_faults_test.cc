@@ -171,7 +171,9 @@ TEST_F(SnapshotStoreTest, DamagedRowsOfTheHistoryAreToldAndNothingElseIsLost) {
     guest.write(5000, "x = " + std::to_string(i));
     save(live, guest);
   }
-  damage_packs([](std::string_view key) { return sequence_of_version_key(key).value_or(9) < 5; });
+  damage_packs([](std::string_view key) {
+    return version_of_key(key).value_or(PackId{1, 9}).sequence < 5;
+  });
   restart({});
   EXPECT_EQ(must(store_->history("c")).size(), 17U) << "those that cannot be read are one";
   EXPECT_EQ(load("c").guest.memory(), guest.memory());

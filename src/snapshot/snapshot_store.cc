@@ -111,7 +111,6 @@ Result<void> SnapshotStore::State::prepare(PendingSave& save, LiveMemory::State&
   version.id = save.prepared.stats.version;
   version.bytes = save.prepared.stats.bytes_written;
   if (save.is_new) return {};
-  save.addition.let_go = some_surplus_of(record);
   save.garbage = collect_a_little(record.family, save.prepared.packs.size());
   return {};
 }
@@ -221,14 +220,17 @@ Result<void> SnapshotStore::remove(std::string_view context, const ExtraWrites& 
   const bool alone = std::ranges::none_of(s.contexts, [&](const auto& other) {
     return other.second.family == family && other.first != context;
   });
-  std::vector<VersionId> history;  // without relatives it goes with the packs
+  // Without relatives they go with the packs.
+  std::vector<std::pair<KeptVersion, std::string>> rows;
   if (!alone) {
-    SW_TRY(const auto rows, s.read_history(found->second));
-    for (const auto& [kept, about] : rows) history.push_back(kept.id);
+    SW_TRY(rows, s.read_rows(found->second));
   }
   SW_CHECK_OK(s.commit([&](storage::Transaction& transaction) -> Result<void> {
     SW_CHECK_OK(erase_context(transaction, s.options.contexts_table, context));
-    SW_CHECK_OK(s.erase_versions(transaction, found->second, history));
+    for (const auto& [version, about] : rows) {
+      SW_CHECK_OK(transaction.erase(s.options.packs_table,
+                                    version_key(family, found->second.owner, version.id.sequence)));
+    }
     if (alone) {
       SW_CHECK_OK(transaction.erase_range(
           storage::Range::of_prefix(s.options.packs_table, family_prefix(family))));

@@ -19,49 +19,7 @@ constexpr std::size_t kMarkedPacksPerPack = 4;
 constexpr std::size_t kErasedPacksPerSave = 64;
 constexpr std::size_t kSweptRowsPerSave = 256;
 
-/// Versions go in groups of so many, so that not each save changes the pages where they are; of a
-/// short history, an eighth.
-constexpr std::uint32_t kVersionsInGroup = 16;
-
 }  // namespace
-
-Result<std::vector<VersionId>> SnapshotStore::State::surplus_of(ContextEntry& record) {
-  SW_CHECK_OK(load_kept(record));
-  std::set<VersionId> pinned = {record.newest.id, record.newest.parent};
-  for (const CheckpointInfo& checkpoint : record.checkpoints) pinned.insert(checkpoint.version);
-  std::vector<VersionId> versions;
-  for (const std::size_t i : surplus(*record.kept, pinned, options.history))
-    versions.push_back((*record.kept)[i].id);
-  record.versions_added = 0;
-  record.bytes_added = 0;
-  return versions;
-}
-
-std::vector<VersionId> SnapshotStore::State::some_surplus_of(ContextEntry& record) {
-  const std::uint32_t group = std::clamp(options.history.full / 8, 1U, kVersionsInGroup);
-  const bool due = record.versions_added >= group ||
-                   record.bytes_added > options.history.bytes_max / kVersionsInGroup;
-  if (!due) return {};
-  auto versions = surplus_of(record);
-  return versions.ok() ? *std::move(versions) : std::vector<VersionId>();
-}
-
-Result<void> SnapshotStore::State::erase_versions(storage::Transaction& transaction,
-                                                  const ContextEntry& record,
-                                                  const std::vector<VersionId>& versions) const {
-  for (const VersionId id : versions) {
-    SW_CHECK_OK(transaction.erase(options.packs_table,
-                                  version_key(record.family, record.owner, id.sequence)));
-  }
-  return {};
-}
-
-void SnapshotStore::State::forget_versions(ContextEntry& record,
-                                           const std::vector<VersionId>& versions) {
-  if (!record.kept || versions.empty()) return;
-  const std::set<VersionId> gone(versions.begin(), versions.end());
-  std::erase_if(*record.kept, [&](const KeptVersion& kept) { return gone.contains(kept.id); });
-}
 
 Result<CollectionRoots> SnapshotStore::State::roots_of(std::uint32_t family) {
   CollectionRoots roots;
@@ -71,6 +29,8 @@ Result<CollectionRoots> SnapshotStore::State::roots_of(std::uint32_t family) {
     SW_CHECK_OK(find_newest(record));
     SW_CHECK_OK(load_kept(record));
     for (const KeptVersion& kept : *record.kept) roots.versions.insert(kept.id);
+    for (const VersionId id : record.leaving)
+      roots.leaving_rows.insert({record.owner, id.sequence});
     for (const CheckpointInfo& checkpoint : record.checkpoints)
       roots.versions.insert(checkpoint.version);
     roots.last_sequence[record.owner] = record.newest.id.sequence;
@@ -100,6 +60,10 @@ Result<CollectionStep> SnapshotStore::State::look_for_garbage(std::uint32_t id, 
 
 Result<void> SnapshotStore::State::apply(storage::Transaction& transaction, std::uint32_t family,
                                          const CollectionStep& step) {
+  for (const PackId row : step.rows) {
+    SW_CHECK_OK(
+        transaction.erase(options.packs_table, version_key(family, row.owner, row.sequence)));
+  }
   for (const CollectionStep::Change& change : step.changes) {
     const std::string key = pack_key(family, change.id);
     SW_CHECK_OK(change.bytes ? transaction.put(options.packs_table, key, *change.bytes)
@@ -118,6 +82,13 @@ void SnapshotStore::State::note_applied(Family& family, const CollectionStep& st
       record.usage->bytes -= change.bytes_before;
       record.usage->bytes += change.bytes ? change.bytes->size() : 0U;
     }
+  }
+  const std::set<PackId> rows(step.rows.begin(), step.rows.end());
+  for (auto& [name, record] : contexts) {
+    if (rows.empty()) break;
+    std::erase_if(record.leaving, [&, owner = record.owner](VersionId id) {
+      return rows.contains({owner, id.sequence});
+    });
   }
   family.collector->advance(step);
   if (!step.finished) return;
@@ -151,23 +122,8 @@ void SnapshotStore::State::give_up(Family& family, const Error& error) {
   collection_error = error.message;
 }
 
-Result<void> SnapshotStore::State::let_go_of_surplus(std::uint32_t family) {
-  for (auto& [name, record] : contexts) {
-    if (record.family != family) continue;
-    SW_CHECK_OK(find_newest(record));
-    SW_TRY(const std::vector<VersionId> versions, surplus_of(record));
-    if (versions.empty()) continue;
-    SW_CHECK_OK(commit([&, &entry = record](storage::Transaction& transaction) {
-      return erase_versions(transaction, entry, versions);
-    }));
-    forget_versions(record, versions);
-  }
-  return {};
-}
-
 Result<void> SnapshotStore::State::collect_family(std::uint32_t id,
                                                   const CollectionBudget& budget) {
-  SW_CHECK_OK(let_go_of_surplus(id));
   Family& family = families[id];
   SW_CHECK_OK(start_collection(id, family));
   while (family.collector) {
@@ -176,7 +132,7 @@ Result<void> SnapshotStore::State::collect_family(std::uint32_t id,
       give_up(family, step.error());
       return std::move(step).error();
     }
-    if (!step->changes.empty()) {
+    if (!step->changes.empty() || !step->rows.empty()) {
       SW_CHECK_OK(
           commit([&](storage::Transaction& transaction) { return apply(transaction, id, *step); }));
     }

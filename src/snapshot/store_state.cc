@@ -81,7 +81,7 @@ Result<Version> SnapshotStore::State::version_of(const ContextEntry& record, Pac
   return version;
 }
 
-Result<std::vector<std::pair<KeptVersion, std::string>>> SnapshotStore::State::read_history(
+Result<std::vector<std::pair<KeptVersion, std::string>>> SnapshotStore::State::read_rows(
     const ContextEntry& record) {
   std::vector<std::pair<KeptVersion, std::string>> rows;
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
@@ -91,7 +91,7 @@ Result<std::vector<std::pair<KeptVersion, std::string>>> SnapshotStore::State::r
         storage::Range::of_prefix(options.packs_table, owner_prefix(record.family, record.owner)),
         storage::Order::kAscending,
         [&](std::string_view key, std::size_t) -> Result<storage::Scan> {
-          if (sequence_of_version_key(key)) keys.emplace_back(key);
+          if (version_of_key(key)) keys.emplace_back(key);
           return storage::Scan::kContinue;
         }));
     for (const std::string& key : keys) {
@@ -103,7 +103,7 @@ Result<std::vector<std::pair<KeptVersion, std::string>>> SnapshotStore::State::r
       }
       // Nothing is known of it but where it is, so its pack is kept.
       history_error = decoded.error().message;
-      rows.emplace_back(KeptVersion{.id = {record.owner, *sequence_of_version_key(key)}}, "");
+      rows.emplace_back(KeptVersion{.id = *version_of_key(key)}, "");
     }
     return {};
   }));
@@ -113,11 +113,32 @@ Result<std::vector<std::pair<KeptVersion, std::string>>> SnapshotStore::State::r
 }
 
 Result<void> SnapshotStore::State::load_kept(ContextEntry& record) {
-  if (record.kept) return {};
-  SW_TRY(const auto rows, read_history(record));
-  std::vector<KeptVersion>& kept = record.kept.emplace();
-  for (const auto& [version, about] : rows) kept.push_back(version);
+  if (!record.kept) {
+    SW_TRY(const auto rows, read_rows(record));
+    std::vector<KeptVersion>& read = record.kept.emplace();
+    for (const auto& [version, about] : rows) read.push_back(version);
+  }
+  std::set<VersionId> pinned = {record.newest.id, record.newest.parent};
+  for (const CheckpointInfo& checkpoint : record.checkpoints) pinned.insert(checkpoint.version);
+  const auto surplus_at = surplus(*record.kept, pinned, options.history);
+  if (surplus_at.empty()) return {};
+  std::vector<KeptVersion> kept;
+  for (std::size_t i = 0; i < record.kept->size(); ++i) {
+    const KeptVersion& version = (*record.kept)[i];
+    if (std::ranges::binary_search(surplus_at, i)) record.leaving.push_back(version.id);
+    else kept.push_back(version);
+  }
+  record.kept = std::move(kept);
   return {};
+}
+
+Result<std::vector<std::pair<KeptVersion, std::string>>> SnapshotStore::State::read_history(
+    ContextEntry& record) {
+  SW_CHECK_OK(load_kept(record));
+  SW_TRY(auto rows, read_rows(record));
+  const std::set<VersionId> leaving(record.leaving.begin(), record.leaving.end());
+  std::erase_if(rows, [&](const auto& row) { return leaving.contains(row.first.id); });
+  return rows;
 }
 
 Result<KeptVersion> SnapshotStore::State::kept_of(ContextEntry& record, VersionId id) {
@@ -199,21 +220,23 @@ Result<void> SnapshotStore::State::write(storage::Transaction& transaction,
   const std::string key = version_key(record.family, record.owner, addition.version.id.sequence);
   SW_CHECK_OK(transaction.put(options.packs_table, key,
                               encode_version_row(key, addition.version, addition.about)));
-  return erase_versions(transaction, record, addition.let_go);
+  if (!addition.forgotten) return {};
+  return transaction.erase(options.packs_table,
+                           version_key(record.family, record.owner, addition.forgotten->sequence));
 }
 
 void SnapshotStore::State::note_committed(ContextEntry& record, const Addition& addition,
                                           const Written& written) {
   record.newest = addition.version;
   record.next_sequence = addition.version.id.sequence + 1;
-  forget_versions(record, addition.let_go);
-  if (record.kept) record.kept->push_back(addition.version);
+  if (record.kept) {
+    std::erase_if(*record.kept, [&](const KeptVersion& v) { return v.id == addition.forgotten; });
+    record.kept->push_back(addition.version);
+  }
   if (record.usage) {
     record.usage->packs += written.packs;
     record.usage->bytes += written.bytes;
   }
-  ++record.versions_added;
-  record.bytes_added += written.bytes;
   families[record.family].packs_written += written.packs;
 }
 
@@ -239,11 +262,12 @@ Result<VersionInfo> SnapshotStore::State::append_version(ContextEntry& record, V
 }
 
 Result<VersionInfo> SnapshotStore::State::go_back(ContextEntry& record, const KeptVersion& target,
-                                                  VersionId parent, std::vector<VersionId> let_go,
+                                                  VersionId parent,
+                                                  std::optional<VersionId> forgotten,
                                                   std::int64_t time_ms,
                                                   const ExtraWrites& extra_writes) {
   SW_TRY(Version version, version_of(record, target.id));
-  Addition addition{.version = target, .let_go = std::move(let_go)};
+  Addition addition{.version = target, .forgotten = forgotten};
   SW_TRY(addition.about, about_of(record, target.id));
   addition.version.parent = parent;
   addition.version.time_ms = time_ms;

@@ -39,8 +39,7 @@ struct Family {
 struct Addition {
   KeptVersion version;
   std::string about = {};
-  /// Versions whose rows go in the same commit.
-  std::vector<VersionId> let_go = {};
+  std::optional<VersionId> forgotten = {};  ///< another, which goes in the same commit
 };
 
 /// Sizes of what a commit writes.
@@ -73,10 +72,12 @@ struct SnapshotStore::State {
   /// A context's newest version is in the last of its packs.
   Result<void> find_newest(ContextEntry& record);
   Result<Version> version_of(const ContextEntry& record, PackId id);
-  /// Reads which versions it keeps.
+  /// Finds out which versions it keeps.
   Result<void> load_kept(ContextEntry& record);
-  /// The rows of its history, oldest first.
-  Result<std::vector<std::pair<KeptVersion, std::string>>> read_history(const ContextEntry& record);
+  /// The rows of its history, oldest first; with those that are leaving.
+  Result<std::vector<std::pair<KeptVersion, std::string>>> read_rows(const ContextEntry& record);
+  /// The same without them.
+  Result<std::vector<std::pair<KeptVersion, std::string>>> read_history(ContextEntry& record);
   /// kNotFound if what the version needs may have been collected.
   Result<KeptVersion> kept_of(ContextEntry& record, VersionId id);
   static bool is_checkpoint(const ContextEntry& record, VersionId id);
@@ -104,22 +105,12 @@ struct SnapshotStore::State {
                                      const ExtraWrites& before = {});
   /// Makes a copy of `target` the newest version, with `parent` before it.
   Result<VersionInfo> go_back(ContextEntry& record, const KeptVersion& target, VersionId parent,
-                              std::vector<VersionId> let_go, std::int64_t time_ms,
+                              std::optional<VersionId> forgotten, std::int64_t time_ms,
                               const ExtraWrites& extra_writes);
   Result<void> change_checkpoints(std::string_view name, std::vector<CheckpointInfo> checkpoints,
                                   const ExtraWrites& extra_writes);
 
-  // --- versions that nobody needs
-
-  /// Those of a context that are beyond the limits.
-  Result<std::vector<VersionId>> surplus_of(ContextEntry& record);
-  /// The same now and then, in a save. What cannot be looked for stays, and the save goes on.
-  std::vector<VersionId> some_surplus_of(ContextEntry& record);
-  Result<void> erase_versions(storage::Transaction& transaction, const ContextEntry& record,
-                              const std::vector<VersionId>& versions) const;
-  static void forget_versions(ContextEntry& record, const std::vector<VersionId>& versions);
-
-  // --- packs that no version needs
+  // --- what nobody needs
 
   Result<CollectionRoots> roots_of(std::uint32_t family);
   Result<void> start_collection(std::uint32_t id, Family& family);
@@ -135,7 +126,6 @@ struct SnapshotStore::State {
   /// Something that is needed cannot be read, so what it needs is not known, and nothing may be
   /// deleted. A later collection may do without it.
   void give_up(Family& family, const Error& error);
-  Result<void> let_go_of_surplus(std::uint32_t family);
   Result<void> collect_family(std::uint32_t id, const CollectionBudget& budget);
 };
 

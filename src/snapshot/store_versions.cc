@@ -13,7 +13,7 @@
 namespace sw::snapshot {
 
 Result<std::vector<HistoryEntry>> SnapshotStore::history(std::string_view context) {
-  SW_TRY(const ContextEntry* const record, state_->find(context));
+  SW_TRY(ContextEntry* const record, state_->find(context));
   SW_TRY(const auto rows, state_->read_history(*record));
   std::map<std::uint64_t, HistoryEntry> steps;
   for (const auto& [kept, about] : rows) {
@@ -61,24 +61,24 @@ Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t 
     }
     target = *parent;
   }
-  return state_->go_back(*record, target, target.parent, {}, time_ms, extra_writes);
+  return state_->go_back(*record, target, target.parent, std::nullopt, time_ms, extra_writes);
 }
 
 Result<VersionInfo> SnapshotStore::take_back(std::string_view context, std::int64_t time_ms,
                                              const ExtraWrites& extra_writes) {
   SW_TRY(ContextEntry* const record, state_->find(context));
   SW_TRY(const KeptVersion target, state_->kept_of(*record, record->newest.parent));
-  std::vector<VersionId> forgotten;
-  if (!state_->is_checkpoint(*record, record->newest.id)) forgotten.push_back(record->newest.id);
-  return state_->go_back(*record, target, target.parent, std::move(forgotten), time_ms,
-                         extra_writes);
+  const VersionId newest = record->newest.id;
+  const bool stays = state_->is_checkpoint(*record, newest);
+  return state_->go_back(*record, target, target.parent,
+                         stays ? std::nullopt : std::optional(newest), time_ms, extra_writes);
 }
 
 Result<VersionInfo> SnapshotStore::rewind(std::string_view context, VersionId version,
                                           std::int64_t time_ms, const ExtraWrites& extra_writes) {
   SW_TRY(ContextEntry* const record, state_->find(context));
   SW_TRY(const KeptVersion target, state_->kept_of(*record, version));
-  return state_->go_back(*record, target, record->newest.id, {}, time_ms, extra_writes);
+  return state_->go_back(*record, target, record->newest.id, std::nullopt, time_ms, extra_writes);
 }
 
 Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<VersionId> version,

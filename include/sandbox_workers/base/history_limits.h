@@ -7,8 +7,7 @@
 namespace sw {
 
 /// Which steps of a context can be gone back to. Checkpoints, the newest step and the one it began
-/// with are kept in any case, and do not count. Older steps are let go some at a time, so there may
-/// be a few more.
+/// with are kept in any case, and do not count.
 struct HistoryLimits {
   /// What the kept steps wrote, together. Beyond it the oldest go.
   std::uint64_t bytes_max = std::uint64_t{64} << 20;
