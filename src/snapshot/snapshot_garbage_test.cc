@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
 #include <random>
 
 #include "snapshot/page.h"
@@ -67,6 +70,102 @@ TEST_F(SnapshotStoreTest, GarbageIsCollectedWhileSaving) {
   must(store_->collect());
   EXPECT_LT(pack_count(), 60U);
   EXPECT_EQ(load("c").guest.memory(), guest.memory());
+}
+
+TEST_F(SnapshotStoreTest, OlderStepsThatAreKeptNeedOnlyPacksOfKeySteps) {
+  restart({.history = {.full = 20, .every = 10}});
+  Guest guest(image_);
+  LiveMemory live = must(store_->begin("c", kBuild));
+  std::map<std::uint64_t, Bytes> memories;
+  for (std::uint64_t step = 1; step <= 300; ++step) {
+    for (const std::size_t page : {std::size_t{1}, std::size_t{20}, step % 40})
+      guest.write(page * kPageBytes + 50, "step " + std::to_string(step));
+    save(live, guest);
+    memories[step] = guest.memory();
+  }
+  must(store_->collect());
+  const auto history = must(store_->history("c"));
+  EXPECT_EQ(history.size(), 49U);  // 1, 10, 20, … 280, and 281 to 300
+  EXPECT_LE(pack_count(), history.size() + 10);
+  for (const HistoryEntry& entry : history) {
+    const Loaded loaded = load("c", entry.version);
+    EXPECT_EQ(loaded.guest.memory(), memories.at(entry.step)) << entry.step;
+    EXPECT_LT(loaded.restored.packs_read, 40U) << entry.step;
+  }
+}
+
+/// A storage that counts what is read from it.
+class CountingStorage final : public storage::ObjectStorage {
+ public:
+  explicit CountingStorage(storage::ObjectStorage& under) : under_(under) {}
+  const storage::ObjectName& name() const override { return under_.name(); }
+  std::uint64_t generation() const override { return under_.generation(); }
+  Result<void> transact(const std::function<Result<void>(storage::Transaction&)>& body) override {
+    return under_.transact(body);
+  }
+  Result<void> destroy() override { return under_.destroy(); }
+  Result<void> read(const std::function<Result<void>(storage::Reader&)>& body) override {
+    return under_.read([&](storage::Reader& reader) {
+      Counter counter(reader, rows);
+      return body(counter);
+    });
+  }
+
+  std::size_t rows = 0;
+
+ private:
+  class Counter final : public storage::Reader {
+   public:
+    Counter(storage::Reader& under, std::size_t& rows) : under_(under), rows_(rows) {}
+    Result<std::optional<Bytes>> get(storage::TableId table, std::string_view key) override {
+      ++rows_;
+      return under_.get(table, key);
+    }
+    Result<void> scan(const storage::Range& range, storage::Order order,
+                      const storage::RowCallback& each) override {
+      return under_.scan(range, order, [&](std::string_view key, BytesView row) {
+        ++rows_;
+        return each(key, row);
+      });
+    }
+    Result<void> scan_keys(const storage::Range& range, storage::Order order,
+                           const storage::KeyCallback& each) override {
+      return under_.scan_keys(range, order, [&](std::string_view key, std::size_t bytes) {
+        ++rows_;
+        return each(key, bytes);
+      });
+    }
+    Result<std::optional<storage::Time>> alarm() override { return under_.alarm(); }
+
+   private:
+    storage::Reader& under_;
+    std::size_t& rows_;
+  };
+
+  storage::ObjectStorage& under_;
+};
+
+TEST_F(SnapshotStoreTest, StepReadsAsFewRowsAfterAThousandStepsAsAfterAHundred) {
+  CountingStorage counting(*object_);
+  store_ = must(SnapshotStore::open(counting, {}));
+  Guest guest(image_);
+  LiveMemory live = must(store_->begin("c", kBuild));
+  const auto rows_of_steps = [&](int steps) {
+    counting.rows = 0;
+    for (int i = 0; i < steps; ++i) {
+      guest.write(5000, "x = " + std::to_string(++written_));
+      save(live, guest);
+      must(store_->usage("c"));
+    }
+    return counting.rows;
+  };
+  rows_of_steps(100);
+  const std::size_t early = rows_of_steps(400);
+  rows_of_steps(500);
+  const std::size_t late = rows_of_steps(400);
+  EXPECT_LT(late, early + early / 2);
+  EXPECT_LT(late, 400U * 30);
+  store_.reset();  // before its storage
 }
 
 TEST_F(SnapshotStoreTest, RestoreReadsFewPacksAfterManyScatteredSteps) {
