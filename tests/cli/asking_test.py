@@ -16,7 +16,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from terminal import DEADLINE_S, Terminal
@@ -238,9 +237,14 @@ class WhenTheOwnerEnds(Owned):
 
     def test_a_prompt_that_is_left_lets_commands_end(self):
         prompt = self.prompt()
-        run = self.spinning("console.log('here'); const end = Date.now() + 3000; while (Date.now() < end); 'done'")
-        self.assertIn("waiting for commands of other processes: 1 ", self.leave(prompt))
-        self.assertEqual((*run.communicate(timeout=DEADLINE_S), run.returncode), ("'done'\n", "", 0))
+        # It ends once all that it prints is read: a pipe holds less.
+        run = self.spinning("console.log('here'); process.stdout.write('x'.repeat(1 << 20)); 'done'")
+        prompt.stdin.close()
+        self.assertIn("waiting for commands of other processes: 1 ", prompt.stderr.readline())
+        out, err = run.communicate(timeout=DEADLINE_S)
+        self.assertEqual((run.returncode, out.lstrip("x"), err), (0, "'done'\n", ""))
+        self.assertEqual(prompt.wait(DEADLINE_S), 0)
+        prompt.stdin = None
 
     def test_what_does_not_end_by_itself_is_interrupted_and_stored(self):
         prompt = self.prompt()
@@ -315,12 +319,10 @@ class Strangers(Owned):
 
     def test_a_run_without_a_sandbox_needs_no_folder(self):
         prompt = self.prompt()
-        started = time.monotonic()
         self.assertEqual(self.run_to_its_end("run", "-l", "javascript", "-c", "6 * 7"), (0, "42\n", ""))
         os.kill(prompt.pid, signal.SIGSTOP)  # whoever asked it would wait
         self.assertEqual(self.run_to_its_end("run", "-l", "javascript", "-c", "6 * 7"), (0, "42\n", ""))
         os.kill(prompt.pid, signal.SIGCONT)
-        self.assertLess(time.monotonic() - started, 25)
         self.leave(prompt)
 
 
