@@ -109,13 +109,14 @@ inline void run_cell(protocol::Interpreter& interpreter, Workspace& files, Choic
   const GetFiles get_files = [&](const std::vector<std::string>& paths) {
     return gives ? workspace_files(before, paths) : std::vector<WorkspaceFile>();
   };
-  args.run.files = std::make_shared<const RunFiles>(RunFiles{files.manifest(), get_files});
+  args.run.files = std::make_shared<const RunFiles>(
+      RunFiles{.manifest = manifest_of(before), .get_files = get_files});
   RunOutput output;
   const auto response = interpreter.execute(std::move(args), output);
   if (response.ok()) {
     require(response->outcome.context.has_value(), "an answer is of a context");
     require(Workspace::normalize(response->outcome.cwd).ok(), "its folder is in the workspace");
-    require(files.apply_diff(*response->outcome.files, before, 1).ok(),
+    require(files.apply_diff(*response->outcome.files, 1).ok(),
             "the files of a run can be taken over");
   }
 }

@@ -4,6 +4,7 @@
 // Manifests and differences that travel between a sandbox and its mirrors.
 
 #include "fuzz/fuzz.h"
+#include "sandbox_workers/workspace/mirror.h"
 #include "sandbox_workers/workspace/workspace.h"
 #include "wasi/tree_check.h"
 #include "wasi/tree_state.h"
@@ -63,7 +64,7 @@ WorkspaceDiff any_diff(Choices& choices) {
     diff.files.push_back(
         {path(choices), content(choices), static_cast<std::int64_t>(choices.any_number())});
   }
-  for (std::size_t i = choices.below(3); i > 0; --i) diff.deleted.push_back(path(choices));
+  for (std::size_t i = choices.below(3); i > 0; --i) diff.removed.push_back(path(choices));
   for (std::size_t i = choices.below(3); i > 0; --i) diff.links[path(choices)] = choices.text(30);
   return diff;
 }
@@ -85,6 +86,13 @@ void check(const Workspace& files) {
   const std::string fault = wasi::tree_fault(*files.tree());
   files.tree()->set_limits(limits);
   require(fault.empty(), "the tree is in order:", fault);
+  const wasi::TreeState known = files.remember();
+  const wasi::TreeState all = wasi::TreeState::of(*files.tree());
+  require(known.entries().size() == all.entries().size(), "the state has all there is");
+  for (const auto& [path, entry] : all.entries()) {
+    const auto* const found = known.entries().find(path);
+    require(found && found->is_untouched(entry), "the state is that of the tree:", path);
+  }
 }
 
 std::vector<WorkspaceFile> contents_of(const Workspace& files,
@@ -100,34 +108,45 @@ std::vector<WorkspaceFile> contents_of(const Workspace& files,
 void check_mirror(Workspace& files, Choices& choices) {
   Workspace mirror(kLimits, 0);
   (void)mirror.write("/workspace/a", "other", FileEncoding::kUtf8, 1);
-  const WorkspaceManifest manifest = files.manifest();
+  const WorkspaceManifest manifest = manifest_of(files.remember());
   auto missing = mirror.apply_sync(manifest, {}, 5);
   require(missing.ok(), "a manifest of ours can be applied");
   const auto sent = contents_of(files, *missing);
   missing = mirror.apply_sync(manifest, sent, 5);
   require(missing.ok() && missing->empty(), "with the contents nothing is missing");
-  require(mirror.manifest().files == manifest.files && mirror.manifest().dirs == manifest.dirs &&
-              mirror.manifest().links == manifest.links,
+  require(manifest_of(mirror.remember()).files == manifest.files &&
+              manifest_of(mirror.remember()).dirs == manifest.dirs &&
+              manifest_of(mirror.remember()).links == manifest.links,
           "the mirror is like it");
   const wasi::TreeState before = files.remember();
   for (int i = 0; i < 5; ++i) act(files, choices);
-  require(mirror.apply_diff(files.changes_since(before), before, 5).ok(),
+  require(mirror.apply_diff(files.changes_since(before), 5).ok(),
           "a difference of ours can be applied");
-  require(mirror.manifest().files == files.manifest().files &&
-              mirror.manifest().dirs == files.manifest().dirs &&
-              mirror.manifest().links == files.manifest().links,
+  require(manifest_of(mirror.remember()).files == manifest_of(files.remember()).files &&
+              manifest_of(mirror.remember()).dirs == manifest_of(files.remember()).dirs &&
+              manifest_of(mirror.remember()).links == manifest_of(files.remember()).links,
           "the mirror is like it again");
   check(mirror);
 }
 
-bool same(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b) {
-  return a.type == b.type && a.target == b.target &&
-         as_text(a.bytes.bytes) == as_text(b.bytes.bytes);
+/// A mirror that follows the files, whatever is done to both, is like them; and they are like it when
+/// they take over what a run did.
+void check_follow(Workspace& files, Mirror& mirror, Choices& choices) {
+  const auto require_alike = [&](const std::string& what) {
+    require(files.remember().changes_to(mirror.files().remember()).empty(), what);
+    check(mirror.files());
+  };
+  for (int i = 0; i < 4; ++i) act(choices.coin() ? files : mirror.files(), choices);
+  require(mirror.follow(*files.for_run(), 5).ok(), "a mirror can follow");
+  require_alike("the mirror is like the files");
+  for (int i = 0; i < 4; ++i) act(mirror.files(), choices);
+  if (choices.coin()) return;  // and the run is thrown away
+  require(files.apply_diff(mirror.changes(), 5).ok(), "what a run did can be taken over");
+  require_alike("the files are like the mirror");
 }
 
 const wasi::TreeState::Entry* find(const wasi::TreeState& state, const std::string& path) {
-  const auto found = state.entries().find(path);
-  return found == state.entries().end() ? nullptr : &found->second;
+  return state.entries().find(path);
 }
 
 /// Of two runs that began with the same files, what the later did is there, and so is what both
@@ -138,22 +157,21 @@ void check_two_runs(Workspace& files, Choices& choices) {
   WorkspaceDiff diffs[2];
   for (std::size_t run = 0; run < 2; ++run) {
     Workspace mirror(kLimits, 0);
-    require(mirror.apply_diff(workspace_diff({}, began), {}, 5).ok(), "a mirror is made");
+    require(mirror.apply_diff(workspace_diff({}, began), 5).ok(), "a mirror is made");
     const wasi::TreeState before = mirror.remember();
     for (int i = 0; i < 4; ++i) act(mirror, choices);
     ended[run] = mirror.remember();
     diffs[run] = workspace_diff(before, ended[run]);
   }
-  for (const WorkspaceDiff& diff : diffs)
-    require(files.apply_diff(diff, began, 5).ok(), "it is applied");
+  for (const WorkspaceDiff& diff : diffs) require(files.apply_diff(diff, 5).ok(), "it is applied");
   const wasi::TreeState all = files.remember();
   for (const auto& [path, entry] : ended[1].entries()) {
     const auto* const old = find(began, path);
     const auto* const first = find(ended[0], path);
-    const bool alone = old && same(*old, entry);
-    if (alone && (!first || !same(*old, *first))) continue;  // as the first run left it
+    const bool alone = old && old->has_content_of(entry);
+    if (alone && (!first || !old->has_content_of(*first))) continue;  // as the first run left it
     const auto* const now = find(all, path);
-    require(now && same(*now, entry),
+    require(now && now->has_content_of(entry),
             "what the later run did, and both left alone, is there:", path);
   }
 }
@@ -162,10 +180,11 @@ void check_two_runs(Workspace& files, Choices& choices) {
 
 SW_FUZZ(workspace) {
   Workspace files(kLimits, 0);
+  Mirror mirror(0);
   Choices choices(input);
   for (int i = 0; i < kStepsMax && !choices.empty(); ++i) {
-    switch (choices.below(9)) {
-      case 0: (void)files.apply_diff(any_diff(choices), files.remember(), 5); break;
+    switch (choices.below(10)) {
+      case 0: (void)files.apply_diff(any_diff(choices), 5); break;
       case 1: {
         const WorkspaceManifest manifest = any_manifest(choices);
         (void)files.apply_sync(manifest, any_diff(choices).files, 5);
@@ -173,6 +192,7 @@ SW_FUZZ(workspace) {
       }
       case 2: check_mirror(files, choices); break;
       case 8: check_two_runs(files, choices); break;
+      case 9: check_follow(files, mirror, choices); break;
       default: act(files, choices);
     }
     check(files);

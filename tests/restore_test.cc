@@ -212,7 +212,7 @@ class Restore : public ::testing::TestWithParam<std::string> {
     RunOutput sink;
     const auto outcome = session.execute(request, sink);
     if (!outcome.ok()) return "host: " + outcome.error().message;
-    EXPECT_TRUE(files_.apply_diff(*outcome->files, files_.remember(), 1).ok());
+    EXPECT_TRUE(files_.apply_diff(*outcome->files, 1).ok());
     if (outcome->error) return outcome->error->name + ": " + outcome->error->message;
     return outcome->value ? outcome->value->text : "";
   }

@@ -110,7 +110,7 @@ Result<void> Session::prepare(const Run& run, RunEvents& events) {
   if (run.files) {
     const std::uint64_t now_ns = guest_->wasi().files().now_ns();
     if (!mirror_) mirror_.emplace(now_ns);
-    SW_CHECK_OK(mirror_->follow(run.files->manifest, run.files->get_files, now_ns));
+    SW_CHECK_OK(mirror_->follow(*run.files, now_ns));
   }
   // What was asked of the cell before must not hit this one; what is asked from here on must not be
   // lost.

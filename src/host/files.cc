@@ -73,15 +73,17 @@ Result<wasi::TreeState::Entries> entries_below(const Workspace& files, const std
   const wasi::TreeState state = files.remember();
   if (folder == kRoot) return state.entries();
   const std::string name = folder.substr(kRoot.size() + 1);
-  const auto itself = state.entries().find(name);
-  if (itself == state.entries().end() || itself->second.type != wasi::FileType::kDirectory) {
+  const auto* const itself = state.entries().find(name);
+  if (itself == nullptr || itself->type != wasi::FileType::kDirectory) {
     return file_error(wasi::Errno::kNotdir, fmt::format("{} is reached through a link", folder));
   }
-  wasi::TreeState::Entries below;
-  for (const auto& [path, entry] : state.entries()) {
-    if (path.starts_with(name + '/')) below.emplace(path.substr(name.size() + 1), entry);
+  std::vector<std::pair<std::string, wasi::TreeState::Entry>> below;
+  const std::string prefix = name + '/';
+  for (auto at = state.entries().lower_bound(prefix); at != wasi::TreeState::Entries::end(); ++at) {
+    if (!at->first.starts_with(prefix)) break;
+    below.emplace_back(at->first.substr(prefix.size()), at->second);
   }
-  return below;
+  return wasi::TreeState::Entries(std::move(below));
 }
 
 }  // namespace

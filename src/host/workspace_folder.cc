@@ -8,7 +8,6 @@
 #include "sandbox_workers/workspace/workspace.h"
 #include "wasi/host_access.h"
 #include "wasi/host_folder.h"
-#include "wasi/tree_state.h"
 
 namespace sw {
 
@@ -17,7 +16,6 @@ struct WorkspaceFolder::Loaded {
 
   wasi::HostFolder folder;
   Workspace workspace;
-  wasi::TreeState given = {};  // to the last run
 };
 
 WorkspaceFolder::WorkspaceFolder(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
@@ -39,10 +37,7 @@ Result<WorkspaceFolder> WorkspaceFolder::load(const std::filesystem::path& folde
   return WorkspaceFolder(std::make_unique<Loaded>(*std::move(loaded)));
 }
 
-std::shared_ptr<const RunFiles> WorkspaceFolder::files() {
-  loaded_->given = loaded_->workspace.remember();
-  return loaded_->workspace.for_run(Hashes::kWithout);
-}
+std::shared_ptr<const RunFiles> WorkspaceFolder::files() { return loaded_->workspace.for_run(); }
 
 const std::vector<std::string>& WorkspaceFolder::left_out() const {
   return loaded_->folder.skipped();
@@ -50,9 +45,8 @@ const std::vector<std::string>& WorkspaceFolder::left_out() const {
 
 WriteBackReport WorkspaceFolder::write_back(const Outcome& outcome) {
   if (outcome.files) {
-    Workspace& workspace = loaded_->workspace;
     const auto applied =
-        workspace.apply_diff(*outcome.files, loaded_->given, wasi::SystemClocks().realtime_ns());
+        loaded_->workspace.apply_diff(*outcome.files, wasi::SystemClocks().realtime_ns());
     if (!applied.ok()) return {.error = applied.error().message};
   }
   auto done = loaded_->folder.write_back();

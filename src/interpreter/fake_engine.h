@@ -55,7 +55,7 @@ class FakeSession final : public engine::SessionInstance {
   }
 
   Result<Outcome> execute(const Run& request, RunEvents& output) override {
-    SW_CHECK_OK(mirror_.follow(request.files->manifest, request.files->get_files, 1));
+    SW_CHECK_OK(mirror_.follow(*request.files, 1));
     if (request.ends_context) return end(output);
     if (!std::exchange(begun_, true) && !request.cwd.empty()) cwd_ = request.cwd;
     const boost::json::value code = boost::json::parse(request.code);

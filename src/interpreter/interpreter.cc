@@ -35,9 +35,10 @@ void add(std::string& note, std::string_view more) {
 
 /// A context's folder as others are told of it: one that exists in /workspace, wherever the guest
 /// really is.
-std::string folder_told(const WorkspaceDiff& files, const std::string& reported) {
+std::string folder_told(const RunFiles& files, const WorkspaceDiff& diff,
+                        const std::string& reported) {
   const auto path = Workspace::normalize(reported);
-  return path.ok() && is_folder(files, *path) ? *path : std::string(protocol::kWorkspacePath);
+  return path.ok() && is_folder(files, diff, *path) ? *path : std::string(protocol::kWorkspacePath);
 }
 
 Error cannot_restore(std::string_view id, Error error) {
@@ -57,8 +58,7 @@ struct Interpreter::Execution {
 
   const std::string& id() const { return args.run.context; }
   ContextRun& told() { return *response.outcome.context; }
-  WorkspaceDiff& files() { return *response.outcome.files; }
-  void put_files_back() { response.outcome.files = no_difference(args.run.files->manifest); }
+  void put_files_back() { response.outcome.files = WorkspaceDiff(); }
 };
 
 Interpreter::Interpreter(std::shared_ptr<engine::Engine> engine, ResidencyPool& pool,
@@ -293,7 +293,9 @@ void Interpreter::decide(Execution& run) {
     add(run.told().note, "the memory of this run was not saved, and its files were rolled back");
   } else {
     if (after_error == AfterError::kFilesBack) run.put_files_back();
-    if (!result.cwd.empty()) row.cwd = folder_told(run.files(), result.cwd);
+    if (!result.cwd.empty()) {
+      row.cwd = folder_told(*run.args.run.files, *result.files, result.cwd);
+    }
   }
 }
 
@@ -332,7 +334,7 @@ Result<void> Interpreter::store(Execution& run) {
 Result<void> Interpreter::save(Execution& run) {
   const auto begin = std::chrono::steady_clock::now();
   const auto state = run.resident->session->snapshot();
-  const std::string about = about_step(run.args.run.code, run.files());
+  const std::string about = about_step(run.args.run.code, *run.response.outcome.files);
   Result<snapshot::SaveStats> saved = state.ok() ? contexts_->save(*run.resident->live,
                                                                    {.memory = *state->memory,
                                                                     .image = state->base,

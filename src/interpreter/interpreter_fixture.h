@@ -75,17 +75,19 @@ class InterpreterTest : public ::testing::Test {
 
   RunOutput printed_;  // by the last run
 
+  /// As from a Sandbox in another process.
   std::shared_ptr<const RunFiles> files(WorkspaceManifest manifest) {
     const GetFiles get_files = [this](const std::vector<std::string>& paths) {
       asked_.push_back(paths);
       return workspace_files(sandbox_.remember(), paths);
     };
-    return std::make_shared<const RunFiles>(RunFiles{std::move(manifest), get_files});
+    return std::make_shared<const RunFiles>(
+        RunFiles{.manifest = std::move(manifest), .get_files = get_files});
   }
   Result<ExecuteResponse> ask(const std::string& code, protocol::ExecuteArgs args = {}) {
     if (args.run.context.empty()) args.run.context = "c";
     args.run.code = code;
-    if (!args.run.files) args.run.files = files(sandbox_.manifest());
+    if (!args.run.files) args.run.files = files(manifest_of(sandbox_.remember()));
     printed_ = {};
     return interpreter_->execute(args, printed_);
   }
@@ -114,7 +116,7 @@ class InterpreterTest : public ::testing::Test {
       ADD_FAILURE() << answer.error().message;
       return {};
     }
-    EXPECT_TRUE(sandbox_.apply_diff(*answer->outcome.files, sandbox_.remember(), clock_ns()).ok());
+    EXPECT_TRUE(sandbox_.apply_diff(*answer->outcome.files, clock_ns()).ok());
     return *std::move(answer);
   }
   static Error refusal(const Result<ExecuteResponse>& answer) {

@@ -279,7 +279,8 @@ TEST_F(InterpreterTest, WrongAnswersOfTheSandboxAreRefused) {
   ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
   const auto run_with = [&](const GetFiles& get_files) {
     protocol::ExecuteArgs args;
-    args.run.files = std::make_shared<const RunFiles>(RunFiles{sandbox_.manifest(), get_files});
+    args.run.files = std::make_shared<const RunFiles>(
+        RunFiles{.manifest = manifest_of(sandbox_.remember()), .get_files = get_files});
     return refusal(ask(kInc, args));
   };
   const auto nothing = run_with([](const auto&) { return std::vector<WorkspaceFile>(); });
@@ -299,7 +300,7 @@ TEST_F(InterpreterTest, ADisabledWorkspaceIsDisabledBeforeTheInstanceIsThere) {
   ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 1).ok());
   run(kInc);
   protocol::ExecuteArgs args;
-  args.run.files = files({.disabled = true});
+  args.run.files = std::make_shared<const RunFiles>(RunFiles{.disabled = true});
   const ExecuteResponse refused = ask(kWriteA, args).value();
   EXPECT_EQ(refused.outcome.error->name, "EACCES");
   EXPECT_THAT(refused.outcome.files->files, IsEmpty());

@@ -42,7 +42,7 @@ std::string_view name_of(std::string_view path) {
 std::vector<std::string_view> changed_files(const WorkspaceDiff& changes) {
   std::vector<std::string_view> names;
   for (const WorkspaceFile& file : changes.files) names.push_back(name_of(file.path));
-  for (const std::string& path : changes.deleted) names.push_back(name_of(path));
+  for (const std::string& path : changes.removed) names.push_back(name_of(path));
   return names;
 }
 

@@ -51,11 +51,11 @@ TEST(StepAbout, NamesSomeOfTheFilesThatChanged) {
   WorkspaceDiff changes;
   EXPECT_THAT(about("x", changes).files, IsEmpty());
   changes.files.push_back({.path = "/workspace/a.txt"});
-  changes.deleted.emplace_back("/workspace/b/c");
+  changes.removed.emplace_back("/workspace/b/c");
   EXPECT_THAT(about("x", changes).files, ElementsAre("a.txt", "b/c"));
   EXPECT_EQ(about("x", changes).files_changed, 2U);
   for (int i = 0; i < 100; ++i)
-    changes.deleted.emplace_back("/workspace/" + std::string(4000, '\\'));
+    changes.removed.emplace_back("/workspace/" + std::string(4000, '\\'));
   EXPECT_THAT(about("x", changes).files, SizeIs(kAboutFilesMax));
   EXPECT_EQ(about("x", changes).files_changed, 102U);
 }

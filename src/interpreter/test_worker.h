@@ -100,7 +100,7 @@ class TestWorker {
       response.outcome.context.emplace();
       return response;
     }
-    (void)files.apply_diff(*answer->outcome.files, files.remember(), 1);
+    (void)files.apply_diff(*answer->outcome.files, 1);
     return *std::move(answer);
   }
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A runtime Worker for tests: its Interpreters keep a mirror of the files and count runs, and what
-// a run does is the test's. Threads: any, but the members are for tests that are at rest.
+// A runtime Worker for tests: its Interpreters keep a mirror of the files, by manifests as if they
+// were in another process, and count runs; what a run does is the test's. Threads: any, but the
+// members are for tests that are at rest.
 
 #include <fmt/format.h>
 
@@ -297,10 +298,13 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     }
   }
   Result<void> reconcile(Workspace& mirror, const RunFiles& files) {
-    auto missing = mirror.apply_sync(files.manifest, {}, 0);
+    mirror.set_disabled(files.disabled);
+    const wasi::TreeState state = files.state ? *files.state : wasi::TreeState();
+    const WorkspaceManifest manifest = manifest_of(state);
+    auto missing = mirror.apply_sync(manifest, {}, 0);
     if (missing.ok() && !missing->empty()) {
       worker_.asked_for.push_back(*missing);
-      missing = mirror.apply_sync(files.manifest, files.get_files(*missing).value(), 0);
+      missing = mirror.apply_sync(manifest, workspace_files(state, *missing), 0);
     }
     if (missing.ok() && missing->empty()) return {};
     return Error{ErrorCode::kBadReply,

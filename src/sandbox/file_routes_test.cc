@@ -22,7 +22,8 @@ TEST_F(SandboxTest, AnEmptyFolderOfAGuestReachesTheOtherLanguage) {
   };
   execute("PYTHON");
   execute("JAVASCRIPT");
-  EXPECT_THAT(javascript->runs.back().run.files->manifest.dirs, ElementsAre("/workspace/empty"));
+  EXPECT_THAT(manifest_of(*javascript->runs.back().run.files->state).dirs,
+              ElementsAre("/workspace/empty"));
   const Reply list = files({{"op", "list"}, {"path", "/workspace"}});
   EXPECT_EQ(list.text("/files/0/type"), "directory");
   EXPECT_EQ(list.text("/files/0/mode"), "drwxr-xr-x");
@@ -153,9 +154,8 @@ TEST_F(SandboxTest, DisabledNothingOfFilesIsSentOrStored) {
   };
   EXPECT_EQ(execute("PYTHON").number("/executionCount"), 1);
   EXPECT_EQ(execute("PYTHON").number("/executionCount"), 2);
-  const WorkspaceManifest& manifest = python->runs.back().run.files->manifest;
-  EXPECT_TRUE(manifest.disabled && manifest.dirs.empty() && manifest.files.empty() &&
-              manifest.links.empty());
+  const RunFiles& given = *python->runs.back().run.files;
+  EXPECT_TRUE(given.disabled && !given.state && given.manifest.files.empty());
   EXPECT_THAT(python->asked_for, IsEmpty());
   EXPECT_FALSE(get("/").at("/fileApi").as_bool());
   EXPECT_EQ(get("/").at("/workspace"), json::value({{"files", 0}, {"bytes", 0}}));

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
-#include <set>
+#include <utility>
 
 #include "sandbox_workers/base/sha256.h"
 
@@ -18,25 +18,20 @@ namespace json = boost::json;
 constexpr storage::TableId kEntriesTable = 0x20;
 constexpr storage::TableId kContentsTable = 0x21;
 
-struct Row {
-  wasi::FileType type = wasi::FileType::kRegularFile;
-  std::string digest;  // of a file
-  std::string target;  // of a link
-  std::uint64_t modified_ns = 0;
-};
+using Entry = FileStore::Entry;
 
-std::string encode(const Row& row) {
+std::string encode(const Entry& row) {
   json::object object = {{"type", static_cast<int>(row.type)}, {"modified", row.modified_ns}};
   if (row.type == wasi::FileType::kRegularFile) object["sha256"] = row.digest;
   if (row.type == wasi::FileType::kSymbolicLink) object["target"] = row.target;
   return json::serialize(object);
 }
 
-Result<Row> decode(std::string_view path, BytesView bytes) {
+Result<Entry> decode(std::string_view path, BytesView bytes) {
   try {
     const json::value value = json::parse(as_text(bytes));
     const json::object& object = value.as_object();
-    Row row;
+    Entry row;
     row.type = static_cast<wasi::FileType>(object.at("type").to_number<int>());
     row.modified_ns = object.at("modified").to_number<std::uint64_t>();
     if (const json::value* digest = object.if_contains("sha256"))
@@ -64,10 +59,15 @@ Result<wasi::SharedBytes> read_content(storage::Reader& reader, std::string_view
   return wasi::SharedBytes::own(*std::move(bytes));
 }
 
-bool same(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b) {
-  return a.type == b.type && a.target == b.target && a.times.modified == b.times.modified &&
-         a.bytes.bytes.data() == b.bytes.bytes.data() &&
+bool has_bytes_of(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b) {
+  return a.bytes.bytes.data() == b.bytes.bytes.data() &&
          a.bytes.bytes.size() == b.bytes.bytes.size();
+}
+
+/// Is it stored as it is now? The same bytes elsewhere may be others.
+bool is_stored(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b) {
+  return a.type == b.type && a.target == b.target && a.times.modified == b.times.modified &&
+         has_bytes_of(a, b);
 }
 
 }  // namespace
@@ -81,13 +81,13 @@ Result<FileStore> FileStore::load(storage::ObjectStorage& storage, const wasi::T
                                                               .entries_max = UINT64_MAX,
                                                               .depth_max = UINT32_MAX},
                                              now_ns);
-  wasi::TreeState state;
+  std::vector<std::pair<std::string, wasi::TreeState::Entry>> entries;
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
-    state = {};
+    entries.clear();
     store.digests_.clear();
     return reader.scan({.table = kEntriesTable, .from = {}, .to = {}}, storage::Order::kAscending,
                        [&](std::string_view path, BytesView value) -> Result<storage::Scan> {
-                         SW_TRY(const Row row, decode(path, value));
+                         SW_TRY(const Entry row, decode(path, value));
                          wasi::TreeState::Entry entry{
                              .type = row.type, .bytes = {}, .target = row.target, .times = {}};
                          entry.times = wasi::Timestamps::all(row.modified_ns);
@@ -95,60 +95,72 @@ Result<FileStore> FileStore::load(storage::ObjectStorage& storage, const wasi::T
                            SW_TRY(entry.bytes, read_content(reader, path, row.digest));
                            store.digests_.emplace(path, row.digest);
                          }
-                         state.entries().emplace(path, std::move(entry));
+                         entries.emplace_back(path, std::move(entry));
                          return storage::Scan::kContinue;
                        });
   }));
+  for (const auto& [path, digest] : store.digests_) ++store.uses_[digest];
+  const wasi::TreeState state(wasi::TreeState::Entries(std::move(entries)));
   if (const auto failed = state.restore(*store.tree_, now_ns); failed != wasi::Errno::kSuccess) {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("loading the files: {}", wasi::errno_text(failed)), 0};
   }
   store.tree_->set_limits(limits);
-  store.stored_ = std::make_shared<const wasi::TreeState>(wasi::TreeState::of(*store.tree_));
+  store.stored_ = store.tree_->state();
   return store;
 }
 
-FileStore::Changes FileStore::changes() const {
+std::optional<Entry> FileStore::stored_entry(const std::string& path,
+                                             const wasi::TreeState::Entry* stored) const {
+  if (stored == nullptr) return std::nullopt;
+  Entry entry{
+      .type = stored->type, .target = stored->target, .modified_ns = stored->times.modified};
+  if (const auto digest = digests_.find(path); digest != digests_.end())
+    entry.digest = digest->second;
+  return entry;
+}
+
+FileStore::Changes FileStore::changes() {
   Changes changes;
-  changes.state_ = std::make_shared<const wasi::TreeState>(wasi::TreeState::of(*tree_));
-  changes.digests_ = digests_;
-  const auto& now = changes.state_->entries();
-  for (const auto& [path, entry] : stored_->entries()) {
-    if (now.contains(path)) continue;
-    changes.entries_.emplace(path, Changes::Entry{std::nullopt});
-    changes.digests_.erase(path);
-  }
-  for (const auto& [path, entry] : now) {
-    const auto before = stored_->entries().find(path);
-    if (before != stored_->entries().end() && same(before->second, entry)) continue;
-    Row row{.type = entry.type,
-            .digest = {},
-            .target = entry.target,
-            .modified_ns = entry.times.modified};
-    changes.digests_.erase(path);
-    if (entry.type == wasi::FileType::kRegularFile) {
-      row.digest = sha256_hex(entry.bytes.bytes);
-      changes.digests_.emplace(path, row.digest);
-      changes.new_contents_.emplace(row.digest, entry.bytes);
+  changes.state_ = tree_->state();
+  using TreeEntry = wasi::TreeState::Entry;
+  const auto add = [&](const std::string& path, const TreeEntry* before, const TreeEntry* after) {
+    if (before && after && is_stored(*before, *after)) return;
+    Change change{.path = path, .before = stored_entry(path, before), .after = {}};
+    if (after) {
+      change.after =
+          Entry{.type = after->type, .target = after->target, .modified_ns = after->times.modified};
+      if (after->type == wasi::FileType::kRegularFile) {
+        const bool has_digest =
+            before && before->type == after->type && has_bytes_of(*before, *after);
+        change.after->digest = has_digest ? change.before->digest : sha256_hex(after->bytes.bytes);
+        changes.contents_.emplace(change.after->digest, after->bytes);
+        ++changes.uses_[change.after->digest];
+      }
     }
-    changes.entries_.emplace(path, Changes::Entry{encode(row)});
-  }
-  std::set<std::string> used;
-  for (const auto& [path, digest] : changes.digests_) used.insert(digest);
-  for (const auto& [path, digest] : digests_) {
-    changes.new_contents_.erase(digest);  // stored already
-    if (!used.contains(digest)) changes.old_contents_.push_back(digest);
+    if (change.before && !change.before->digest.empty()) --changes.uses_[change.before->digest];
+    changes.entries_.push_back(std::move(change));
+  };
+  wasi::TreeState::Entries::differences(stored_.entries(), changes.state_.entries(), add);
+  for (const auto& [digest, more] : changes.uses_) {
+    const auto known = uses_.find(digest);
+    const std::int64_t before = known == uses_.end() ? 0 : known->second;
+    if (before == 0 && more > 0) changes.new_contents_.push_back(digest);
+    if (before > 0 && before + more == 0) changes.old_contents_.push_back(digest);
   }
   return changes;
 }
 
 Result<void> FileStore::Changes::write(storage::Transaction& transaction) const {
-  for (const auto& [path, entry] : entries_) {
-    if (entry.row) SW_CHECK_OK(transaction.put(kEntriesTable, path, as_bytes(*entry.row)));
-    else SW_CHECK_OK(transaction.erase(kEntriesTable, path));
+  for (const Change& change : entries_) {
+    if (change.after) {
+      SW_CHECK_OK(transaction.put(kEntriesTable, change.path, as_bytes(encode(*change.after))));
+    } else {
+      SW_CHECK_OK(transaction.erase(kEntriesTable, change.path));
+    }
   }
-  for (const auto& [digest, bytes] : new_contents_) {
-    SW_CHECK_OK(transaction.put(kContentsTable, digest, bytes.bytes));
+  for (const std::string& digest : new_contents_) {
+    SW_CHECK_OK(transaction.put(kContentsTable, digest, contents_.at(digest).bytes));
   }
   for (const std::string& digest : old_contents_)
     SW_CHECK_OK(transaction.erase(kContentsTable, digest));
@@ -157,7 +169,16 @@ Result<void> FileStore::Changes::write(storage::Transaction& transaction) const 
 
 void FileStore::written(Changes changes) {
   stored_ = std::move(changes.state_);
-  digests_ = std::move(changes.digests_);
+  for (const Change& change : changes.entries_) {
+    if (change.after && !change.after->digest.empty()) {
+      digests_.insert_or_assign(change.path, change.after->digest);
+    } else {
+      digests_.erase(change.path);
+    }
+  }
+  for (const auto& [digest, more] : changes.uses_) {
+    if ((uses_[digest] += more) <= 0) uses_.erase(digest);
+  }
 }
 
 }  // namespace sw::sandbox

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "sandbox_workers/base/result.h"
 #include "storage/storage.h"
@@ -26,37 +28,50 @@ class FileStore {
                                 std::uint64_t now_ns);
 
   const std::shared_ptr<wasi::Tree>& tree() const { return tree_; }
-  /// The files as they are stored. It stays as it is when others are stored.
-  const std::shared_ptr<const wasi::TreeState>& stored() const { return stored_; }
+
+  /// What is stored of a path.
+  struct Entry {
+    wasi::FileType type = wasi::FileType::kRegularFile;
+    std::string digest = {};  ///< of a file: the SHA-256 of its content
+    std::string target = {};  ///< of a link
+    std::uint64_t modified_ns = 0;
+  };
+  struct Change {
+    std::string path;  ///< below /workspace
+    std::optional<Entry> before;
+    std::optional<Entry> after;
+  };
 
   /// What the tree now has that the storage has not, ready to be written.
   class Changes {
    public:
-    bool empty() const { return entries_.empty(); }
+    const std::vector<Change>& entries() const { return entries_; }
     /// May be called again if the transaction is run again.
     Result<void> write(storage::Transaction& transaction) const;
 
    private:
     friend class FileStore;
-    struct Entry {
-      std::optional<std::string> row;  // absent: the entry goes
-    };
-    std::map<std::string, Entry> entries_;
-    std::map<std::string, wasi::SharedBytes> new_contents_;
+    std::vector<Change> entries_;
+    std::map<std::string, wasi::SharedBytes> contents_;  // of the files in `entries_`, by digest
+    std::map<std::string, std::int64_t> uses_;           // how many more files have a content
+    std::vector<std::string> new_contents_;
     std::vector<std::string> old_contents_;
-    std::shared_ptr<const wasi::TreeState> state_;
-    std::map<std::string, std::string> digests_;
+    wasi::TreeState state_;
   };
-  Changes changes() const;
+  /// In the time of what changed.
+  Changes changes();
   /// The transaction that wrote `changes` is committed.
   void written(Changes changes);
 
  private:
   FileStore() = default;
+  std::optional<Entry> stored_entry(const std::string& path,
+                                    const wasi::TreeState::Entry* stored) const;
 
-  std::shared_ptr<wasi::Tree> tree_;               // shared with the runs
-  std::shared_ptr<const wasi::TreeState> stored_;  // what the storage has; shared with runs
-  std::map<std::string, std::string> digests_;     // of the stored files, by path
+  std::shared_ptr<wasi::Tree> tree_;            // shared with the runs
+  wasi::TreeState stored_;                      // what the storage has
+  std::map<std::string, std::string> digests_;  // of the stored files, by path
+  std::map<std::string, std::int64_t> uses_;    // of contents, by digest: how many files have each
 };
 
 }  // namespace sw::sandbox

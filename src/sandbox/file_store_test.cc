@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+#include <set>
+
+#include "sandbox_workers/base/sha256.h"
 #include "sandbox_workers/wasi/file_system.h"
 #include "storage/memory/memory_storage.h"
 
@@ -12,6 +16,7 @@ namespace sw::sandbox {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const storage::ObjectName kName{.class_name = "sandbox", .id = "test"};
 
@@ -62,7 +67,7 @@ TEST_F(FileStoreTest, FilesFoldersAndLinksSurvive) {
   EXPECT_EQ(as_text(again.read_file("/workspace/link")->bytes), "one");
   EXPECT_TRUE(again.exists("/workspace/d/empty"));
   EXPECT_EQ(again.stat("/workspace/d/a")->times.modified, before);
-  EXPECT_TRUE(store.changes().empty());
+  EXPECT_THAT(store.changes().entries(), IsEmpty());
 }
 
 TEST_F(FileStoreTest, EqualContentsAreStoredOnceAndUnusedOnesGo) {
@@ -82,6 +87,53 @@ TEST_F(FileStoreTest, EqualContentsAreStoredOnceAndUnusedOnesGo) {
   reload();
   EXPECT_EQ(as_text(files().read_file("/workspace/b")->bytes), "other");
   EXPECT_FALSE(files().exists("/workspace/c"));
+}
+
+TEST_F(FileStoreTest, TellsEachChangedEntryBeforeAndAfter) {
+  auto fs = files();
+  ASSERT_EQ(fs.write_file("/workspace/a", as_bytes("one")), wasi::Errno::kSuccess);
+  ASSERT_EQ(fs.write_file("/workspace/b", as_bytes("same")), wasi::Errno::kSuccess);
+  ASSERT_EQ(fs.write_file("/workspace/c", as_bytes("same")), wasi::Errno::kSuccess);
+  save();
+  ASSERT_EQ(fs.write_file("/workspace/a", as_bytes("two")), wasi::Errno::kSuccess);
+  ASSERT_EQ(fs.remove("/workspace/b"), wasi::Errno::kSuccess);
+  ASSERT_EQ(fs.symlink("a", "/workspace/new"), wasi::Errno::kSuccess);
+  const FileStore::Changes changes = store.changes();
+  ASSERT_EQ(changes.entries().size(), 3U) << "c is as it was";
+  const FileStore::Change& a = changes.entries()[0];
+  EXPECT_EQ(a.path, "a");
+  EXPECT_EQ(a.before->digest, sha256_hex(as_bytes("one")));
+  EXPECT_EQ(a.after->digest, sha256_hex(as_bytes("two")));
+  EXPECT_EQ(changes.entries()[1].before->digest, sha256_hex(as_bytes("same")));
+  EXPECT_FALSE(changes.entries()[1].after);
+  EXPECT_FALSE(changes.entries()[2].before);
+  EXPECT_EQ(changes.entries()[2].after->target, "a");
+}
+
+TEST_F(FileStoreTest, AfterAnythingItHasTheContentsThatFilesHave) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  auto fs = files();
+  const auto path = [&] { return "/workspace/" + std::to_string(random() % 8); };
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 5; ++i) {
+      switch (random() % 4) {
+        case 0: (void)fs.remove(path()); break;
+        case 1: (void)fs.rename(path(), path()); break;
+        default: (void)fs.write_file(path(), as_bytes(std::to_string(random() % 6)));
+      }
+    }
+    save();
+    std::set<std::string> contents;
+    const wasi::TreeState state = wasi::TreeState::of(*store.tree());
+    for (const auto& [name, entry] : state.entries())
+      contents.insert(std::string(as_text(entry.bytes.bytes)));
+    ASSERT_EQ(rows(0x20), state.entries().size());
+    ASSERT_EQ(rows(0x21), contents.size());
+  }
+  reload();
+  EXPECT_THAT(store.changes().entries(), IsEmpty());
 }
 
 TEST_F(FileStoreTest, ADamagedContentIsNamed) {

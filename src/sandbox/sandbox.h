@@ -4,9 +4,9 @@
 
 // A sandbox: files under /workspace, environment variables, and code contexts in several languages
 // that share them. The memory of the contexts is elsewhere: with the Interpreters behind the
-// bindings' Workers, which have mirrors of the files. For a run the Sandbox sends a manifest, hands
-// over the contents that the mirror lacks, and takes back what the run did; files and the context's
-// record are then stored in one transaction. docs/sandbox.md tells all of it.
+// bindings' Workers, which have mirrors of the files. A run gets the files as they are when it begins,
+// and the Sandbox takes back what it did to them; files and the context's record are then stored in one
+// transaction. docs/sandbox.md tells all of it.
 
 #include <chrono>
 #include <cstdint>
@@ -229,8 +229,7 @@ class Sandbox final : public object::Object {
       SW_REQUIRES(mutex_);
   Result<void> take_over(const Execution& execution, const protocol::ExecuteResponse& response)
       SW_REQUIRES(mutex_);
-  Result<void> apply_files(const Execution& execution, const WorkspaceDiff& changes)
-      SW_REQUIRES(mutex_);
+  Result<void> apply_files(const WorkspaceDiff& changes) SW_REQUIRES(mutex_);
   void apply_env(Run& run, const ContextRecord* context) const SW_REQUIRES(mutex_);
   std::vector<ContextRecord> by_age() const SW_REQUIRES(mutex_);
   Result<void> destroy_all(const std::set<std::string>& bindings) SW_REQUIRES(mutex_);

@@ -28,9 +28,9 @@ TEST_F(SandboxTest, TheFirstRunGetsAllFilesAndTheManifestHoldsNoContents) {
   ASSERT_EQ(write("b", "b").status, 200);
   execute("PYTHON");
   EXPECT_THAT(python->asked_for, ElementsAre(ElementsAre("/workspace/a", "/workspace/b")));
-  EXPECT_THAT(python->runs.back().run.files->manifest.files,
+  EXPECT_THAT(manifest_of(*python->runs.back().run.files->state).files,
               Contains(Pair("/workspace/a", "683af69a9f4e3ad4")));
-  EXPECT_EQ(python->runs.back().run.files->manifest.limits->file_bytes_max, 1048576u);
+  EXPECT_EQ(python->runs.back().run.files->limits->file_bytes_max, 1048576u);
 }
 
 TEST_F(SandboxTest, OnlyWhatChangedIsAskedForAgain) {

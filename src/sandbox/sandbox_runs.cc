@@ -12,7 +12,6 @@
 #include "protocol/messages.h"
 #include "sandbox/sandbox.h"
 #include "sandbox_workers/protocol/answers.h"
-#include "wasi/tree_state.h"
 
 namespace sw::sandbox {
 
@@ -57,9 +56,8 @@ struct Sandbox::Launch {
 /// A run in a context, from its begin to its end.
 struct Sandbox::Execution {
   const Launch& launch;
-  ContextRecord context = {};                         // as it was at the begin
-  std::string key = {};                               // of the Interpreters
-  std::shared_ptr<const wasi::TreeState> files = {};  // at the begin; shared with the file store
+  ContextRecord context = {};  // as it was at the begin
+  std::string key = {};        // of the Interpreters
   protocol::ExecuteArgs args = {};
 };
 
@@ -241,19 +239,13 @@ Result<void> Sandbox::begin(Execution& execution) {
   args.run = execution.launch.run;
   apply_env(args.run, context);
   args.executions_known = context->interpreter_executions;
-  auto given = std::make_shared<RunFiles>();  // shared with the run
   if (parts_.options.file_api) {
-    SW_TRY(Workspace* const workspace, files());
-    given->manifest = workspace->manifest();
-    given->manifest.limits = parts_.options.files;
-    execution.files = store_->stored();
+    SW_TRY(const Workspace* const workspace, files());
+    args.run.files = workspace->for_run();
   } else {
-    given->manifest.disabled = true;
+    // Shared with the run.
+    args.run.files = std::make_shared<const RunFiles>(RunFiles{.disabled = true});
   }
-  given->get_files = [files = execution.files](const std::vector<std::string>& paths) {
-    return files ? workspace_files(*files, paths) : std::vector<WorkspaceFile>();
-  };
-  args.run.files = std::move(given);
   return {};
 }
 
@@ -282,10 +274,10 @@ Result<Finished> Sandbox::end(Execution& execution, Result<protocol::ExecuteResp
   return finished;
 }
 
-Result<void> Sandbox::apply_files(const Execution& execution, const WorkspaceDiff& changes) {
-  if (!execution.files) return {};
+Result<void> Sandbox::apply_files(const WorkspaceDiff& changes) {
+  if (!parts_.options.file_api || changes.empty()) return {};
   SW_TRY(Workspace* const workspace, files());
-  const auto applied = workspace->apply_diff(changes, *execution.files, now_ns());
+  const auto applied = workspace->apply_diff(changes, now_ns());
   if (applied.ok()) return {};
   forget();  // some of it may be in the tree
   return bad_answer("an invalid workspace: " + applied.error().message);
@@ -293,10 +285,11 @@ Result<void> Sandbox::apply_files(const Execution& execution, const WorkspaceDif
 
 Result<void> Sandbox::take_over(const Execution& execution,
                                 const protocol::ExecuteResponse& response) {
-  SW_CHECK_OK(apply_files(execution, *response.outcome.files));
+  const bool files = parts_.options.file_api;
+  SW_CHECK_OK(apply_files(*response.outcome.files));
   ContextRecord after = execution.context;
   if (execution.launch.run.ends_context) {
-    SW_CHECK_OK(store({.files = execution.files != nullptr, .erased = after.id, .used = true}));
+    SW_CHECK_OK(store({.files = files, .erased = after.id, .used = true}));
     contexts_.erase(after.id);
     return {};
   }
@@ -305,7 +298,7 @@ Result<void> Sandbox::take_over(const Execution& execution,
   after.last_used_ms = now_ms();
   after.cwd = *Workspace::normalize(response.outcome.cwd);
   after.snapshot = response.snapshot;
-  SW_CHECK_OK(store({.files = execution.files != nullptr, .context = &after, .used = true}));
+  SW_CHECK_OK(store({.files = files, .context = &after, .used = true}));
   contexts_.insert_or_assign(after.id, std::move(after));
   return {};
 }

@@ -110,7 +110,7 @@ class CounterEngine final : public engine::Engine {
       if (invalid_ && !faults_.invalid_still_runs)
         return Error{ErrorCode::kInvalidArgument, "used up", 0};
       if (request.files) {
-        SW_CHECK_OK(mirror_.follow(request.files->manifest, request.files->get_files, 0));
+        SW_CHECK_OK(mirror_.follow(*request.files, 0));
       }
       Outcome outcome = perform(request);
       if (request.files) outcome.files = mirror_.changes();

@@ -129,7 +129,7 @@ class Client {
       return violated(fmt::format("the run is refused: {}: {}", code_name(response.error().code),
                                   response.error().message));
     }
-    SW_CHECK_OK(workspace_.apply_diff(*response->outcome.files, workspace_.remember(), 0));
+    SW_CHECK_OK(workspace_.apply_diff(*response->outcome.files, 0));
     return response;
   }
 

@@ -41,7 +41,7 @@ class Sessions {
     Result<Outcome> outcome = Outcome{};
     checks_.run_limited(wall_max, [&] { outcome = instance.execute(request, output); });
     if (outcome.ok() && outcome->files) {
-      SW_CHECK_OK(workspace_.apply_diff(*outcome->files, workspace_.remember(), 0));
+      SW_CHECK_OK(workspace_.apply_diff(*outcome->files, 0));
     }
     return outcome;
   }

@@ -124,10 +124,12 @@ Result<ErrnoOr<std::size_t>> read_file(Wasi& wasi, OpenFile& file, u64 offset, c
   auto read = move_pieces(wasi, to, [&](std::span<std::byte> piece, u64 done) {
     return file.at.node->content.read(offset + done, piece);
   });
-  Timestamps& times = file.at.node->times;
+  Timestamps times = file.at.node->times;
   // As file systems mounted with relatime do: the first read after a change is recorded.
-  if (!file.at.tree->read_only() && times.accessed <= times.modified)
+  if (!file.at.tree->read_only() && times.accessed <= times.modified) {
     times.accessed = wasi.files().now_ns();
+    file.at.tree->set_times(*file.at.node, times);
+  }
   return read;
 }
 

@@ -130,10 +130,10 @@ Errno FileSystem::set_times(const Place& place, const NewTimes& times) {
   const auto& tree = tree_of(place.mount);
   if (tree->disabled()) return Errno::kAcces;
   if (tree->read_only()) return Errno::kRofs;
-  Timestamps& stamps = place.node->times;
-  stamps.accessed = times.accessed.value_or(stamps.accessed);
-  stamps.modified = times.modified.value_or(stamps.modified);
-  stamps.changed = now_ns();
+  const Timestamps& old = place.node->times;
+  tree->set_times(*place.node, {.accessed = times.accessed.value_or(old.accessed),
+                                .modified = times.modified.value_or(old.modified),
+                                .changed = now_ns()});
   return Errno::kSuccess;
 }
 

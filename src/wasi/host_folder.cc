@@ -217,11 +217,11 @@ Result<HostFolder> HostFolder::load(const std::filesystem::path& host, const Tre
   Loader loader(folder.folder_.get(), *folder.tree_, folder.tree_->root(), now_ns);
   SW_CHECK_OK(loader.load(folder.loaded_));
   folder.skipped_ = loader.skipped();
-  folder.known_ = TreeState::of(*folder.tree_);
+  folder.known_ = folder.tree_->state();
   return folder;
 }
 
-std::vector<Change> HostFolder::changes() const { return known_.changes_to(TreeState::of(*tree_)); }
+std::vector<Change> HostFolder::changes() const { return known_.changes_to(tree_->state()); }
 
 /// What is on the host now is what later changes are told from.
 void HostFolder::look_again(const std::vector<Change>& changes) {
@@ -236,7 +236,7 @@ void HostFolder::look_again(const std::vector<Change>& changes) {
 }
 
 Result<HostFolder::WriteBack> HostFolder::write_back() {
-  const TreeState now = TreeState::of(*tree_);
+  const TreeState now = tree_->state();
   if (known_.changes_to(now).empty()) return WriteBack{};
   SW_TRY(const FolderLock lock, FolderLock::take(folder_.get()));
   SW_TRY(const HostEntries host, scan_host_folder(folder_.get()));

@@ -46,8 +46,8 @@ class Planner {
 
   TreeState::Entries& after() { return plan_.after.entries(); }
   bool is_link(const std::string& path) {
-    const auto found = after().find(path);
-    return found != after().end() && found->second.type == FileType::kSymbolicLink;
+    const TreeState::Entry* const found = after().find(path);
+    return found != nullptr && found->type == FileType::kSymbolicLink;
   }
 
   void find_changes();
@@ -114,9 +114,9 @@ Result<void> Planner::refuse_links() {
 
 LinkModel& Planner::changed_model(LinkModel& model) {
   for (const std::string& path : changed_) {
-    const auto entry = after().find(path);
-    if (entry == after().end()) model.remove(path);
-    else model.put(path, entry->second.type, entry->second.target);
+    const TreeState::Entry* const entry = after().find(path);
+    if (entry == nullptr) model.remove(path);
+    else model.put(path, entry->type, entry->target);
   }
   return model;
 }
@@ -160,19 +160,18 @@ void Planner::blame(const std::string& link, const LinkModel::Resolution& resolu
 
 /// What is at `path` on the host stays, with what is below it.
 void Planner::refuse(const std::string& path, const std::string& reason) {
-  const auto refused = after().find(path);
-  const bool link = refused != after().end() && refused->second.type == FileType::kSymbolicLink;
-  plan_.refused.push_back(
-      link ? fmt::format("{} -> {}: {}", shown(path), shown(refused->second.target), reason)
-           : fmt::format("{}: {}", shown(path), reason));
-  const auto [begin, end] = below(after(), path);
-  after().erase(begin, end);
+  plan_.refused.push_back(is_link(path) ? fmt::format("{} -> {}: {}", shown(path),
+                                                      shown(after().find(path)->target), reason)
+                                        : fmt::format("{}: {}", shown(path), reason));
+  const TreeState now = plan_.after;
+  const auto [begin, end] = below(now.entries(), path);
+  for (auto entry = begin; entry != end; ++entry) after().erase(entry->first);
   after().erase(path);
-  const auto old = before_.entries().find(path);
-  if (old == before_.entries().end()) return;
-  after().insert(*old);
+  const TreeState::Entry* const old = before_.entries().find(path);
+  if (old == nullptr) return;
+  after().set(path, *old);
   const auto [old_begin, old_end] = below(before_.entries(), path);
-  after().insert(old_begin, old_end);
+  for (auto entry = old_begin; entry != old_end; ++entry) after().set(entry->first, entry->second);
 }
 
 /// Who leads through another link follows more of them.
@@ -208,8 +207,8 @@ void Planner::check_replaced(const std::string& path, const HostEntry& there) {
     conflict(path, "was changed on the host during the run");
     return;
   }
-  const auto fresh = after().find(path);
-  const bool is_written = fresh != after().end() && fresh->second.type == FileType::kRegularFile;
+  const TreeState::Entry* const fresh = after().find(path);
+  const bool is_written = fresh != nullptr && fresh->type == FileType::kRegularFile;
   if (is_written && there.is_file() && (there.status.st_mode & S_IWUSR) == 0)
     conflict(path, "is read-only");
   if (there.is_directory()) check_below(path);

@@ -60,8 +60,7 @@ Result<void> HostWriter::run() {
 }
 
 const TreeState::Entry* HostWriter::planned(const std::string& path) const {
-  const auto found = plan_.after.entries().find(path);
-  return found == plan_.after.entries().end() ? nullptr : &found->second;
+  return plan_.after.entries().find(path);
 }
 
 const HostEntry* HostWriter::replaced(const std::string& path) const {

@@ -29,10 +29,10 @@ ErrnoOr<const Directory::Entry*> Directory::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &found->second;
 }
 
-void Directory::insert(std::string_view name, std::shared_ptr<Node> node) {
+const std::string& Directory::insert(std::string_view name, std::shared_ptr<Node> node) {
   const auto [at, inserted] =
       by_name_.try_emplace(std::string(name), Entry{next_order_, std::move(node)});
-  if (!inserted) return;
+  if (!inserted) return at->first;
   try {
     by_order_.emplace(next_order_, &*at);
   } catch (...) {
@@ -40,6 +40,7 @@ void Directory::insert(std::string_view name, std::shared_ptr<Node> node) {
     throw;
   }
   ++next_order_;
+  return at->first;
 }
 
 void Directory::erase(std::string_view name) noexcept {

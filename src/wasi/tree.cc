@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sandbox_workers/base/utf8.h"
+#include "wasi/tree_journal.h"
 
 namespace sw::wasi {
 namespace {
@@ -71,10 +72,26 @@ Errno Tree::room_for_depth(const Node& directory, std::uint32_t levels) const {
   return levels <= limits_.depth_max ? Errno::kSuccess : Errno::kNametoolong;
 }
 
+/// A node, or its times, changed.
+void Tree::note(Node& node) noexcept {
+  if (journal_) journal_->note(node);
+}
+
+/// A name came or went.
+void Tree::note_name(const Node& directory, std::string_view name) noexcept {
+  if (journal_) journal_->note_name(directory, name);
+}
+
 void Tree::attach(Node& directory, std::string_view name, std::shared_ptr<Node> node,
                   std::uint64_t now_ns) {
   Node& attached = *node;
-  directory.directory->insert(name, std::move(node));  // may throw: nothing has changed yet
+  attached.names.push_back({.directory = &directory});  // may throw: nothing has changed yet
+  try {
+    attached.names.back().name = &directory.directory->insert(name, std::move(node));
+  } catch (...) {
+    attached.names.pop_back();
+    throw;
+  }
   if (is_directory(attached)) {
     attached.parent = &directory;
     ++directory.links;
@@ -82,12 +99,21 @@ void Tree::attach(Node& directory, std::string_view name, std::shared_ptr<Node> 
   attached.times.changed = now_ns;
   ++usage_.entries;
   directory.times.modified = directory.times.changed = now_ns;
+  note_name(directory, name);
+  note(attached);
+  note(directory);
 }
 
 void Tree::detach(Node& directory, std::string_view name, std::uint64_t now_ns) {
   const auto found = directory.directory->find(name);
   Node& node = *(*found)->node;
   node.times.changed = now_ns;
+  std::erase_if(node.names, [&](const Node::Name& known) {
+    return known.directory == &directory && *known.name == name;
+  });
+  note_name(directory, name);
+  note(node);
+  note(directory);
   if (is_directory(node)) {
     node.parent = nullptr;
     node.links = 0;
@@ -213,10 +239,14 @@ Errno Tree::rename(Node& from, std::string_view from_name, Node& to, std::string
   if (is_directory(*moved) && &from != &to) {
     SW_WASI_CHECK(room_for_depth(to, height(*moved, limits_.depth_max + 1)));
   }
+  const auto name = std::ranges::find_if(moved->names, [&](const Node::Name& known) {
+    return known.directory == &from && *known.name == from_name;
+  });
   // All the memory that is needed, before the first change.
   std::string new_name(to_name);
   Directory::Slot slot = Directory::reserve(to_name);
   if (target) SW_WASI_CHECK(replace(*moved, to, to_name, *target->node, now_ns));
+  if (name != moved->names.end()) name->directory = &to;
   if (&from == &to) {
     from.directory->rename(from_name, std::move(new_name));
   } else {
@@ -229,6 +259,9 @@ Errno Tree::rename(Node& from, std::string_view from_name, Node& to, std::string
   }
   for (Node* const node : {&from, &to}) node->times.modified = node->times.changed = now_ns;
   moved->times.changed = now_ns;
+  note_name(from, from_name);
+  note_name(to, to_name);
+  for (Node* const node : {&from, &to, moved.get()}) note(*node);
   return Errno::kSuccess;
 }
 
@@ -248,6 +281,7 @@ ErrnoOr<std::size_t> Tree::write(Node& file, std::uint64_t offset, BytesView byt
   SW_WASI_CHECK(file.content.write(offset, bytes));
   usage_.bytes += file.content.size() - old_size;
   file.times.modified = file.times.changed = now_ns;
+  note(file);
   return bytes.size();
 }
 
@@ -273,6 +307,7 @@ Errno Tree::resize(Node& file, std::uint64_t size, std::uint64_t now_ns) {
   SW_WASI_CHECK(file.content.resize(size));
   usage_.bytes = usage_.bytes - old_size + size;
   file.times.modified = file.times.changed = now_ns;
+  note(file);
   return Errno::kSuccess;
 }
 
@@ -283,6 +318,7 @@ Errno Tree::replace_content(Node& file, std::uint64_t size, std::uint64_t now_ns
   if (rest + size > limits_.tree_bytes_max) return Errno::kNospc;
   usage_.bytes = rest + size;
   file.times.modified = file.times.changed = now_ns;
+  note(file);
   return Errno::kSuccess;
 }
 
@@ -297,6 +333,11 @@ Errno Tree::set_content(Node& file, Bytes bytes, std::uint64_t now_ns) {
   SW_WASI_CHECK(replace_content(file, owned->size(), now_ns));
   file.content.adopt(std::move(owned));
   return Errno::kSuccess;
+}
+
+void Tree::set_times(Node& node, const Timestamps& times) {
+  node.times = times;
+  note(node);
 }
 
 ErrnoOr<std::shared_ptr<Node>> Tree::create_unnamed_file(BytesView content,
@@ -314,8 +355,7 @@ ErrnoOr<std::shared_ptr<Node>> Tree::create_unnamed_file(BytesView content,
 
 namespace {
 
-Errno walk_below(const Node& directory, std::string& path,
-                 const std::function<bool(const std::string& path, Node& node)>& visit) {
+Errno walk_below(const Node& directory, std::string& path, const Tree::Visit& visit) {
   Errno result = Errno::kSuccess;
   const Errno listed =
       directory.directory->for_each(0, [&](std::string_view name, const Directory::Entry& entry) {
@@ -332,9 +372,15 @@ Errno walk_below(const Node& directory, std::string& path,
 
 }  // namespace
 
-Errno Tree::walk(const std::function<bool(const std::string& path, Node& node)>& visit) const {
-  std::string path;
-  return walk_below(*root_, path, visit);
+Errno Tree::walk(const Visit& visit) const { return walk(*root_, {}, visit); }
+
+Errno Tree::walk(const Node& directory, std::string path, const Visit& visit) {
+  return walk_below(directory, path, visit);
+}
+
+const TreeState& Tree::state() {
+  if (!journal_) journal_ = std::make_unique<TreeJournal>();
+  return journal_->state(*this);
 }
 
 }  // namespace sw::wasi

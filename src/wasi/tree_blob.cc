@@ -62,7 +62,7 @@ Result<TreeState> TreeState::parse(BytesView blob) {
   ByteReader in(blob);
   const Error corrupt{ErrorCode::kCorrupt, "saved files: invalid", 0};
   if (in.get<std::uint8_t>() != kVersion) return corrupt;
-  TreeState state;
+  std::vector<std::pair<std::string, Entry>> entries;
   for (std::uint32_t left = in.get_count(kEntryBytesMin); left != 0; --left) {
     Entry entry;
     entry.type = static_cast<FileType>(in.get<std::uint8_t>());
@@ -75,10 +75,10 @@ Result<TreeState> TreeState::parse(BytesView blob) {
     if (entry.type == FileType::kSymbolicLink) entry.target = as_text(content);
     else if (entry.type == FileType::kRegularFile)
       entry.bytes = SharedBytes::own({content.begin(), content.end()});
-    state.entries_.insert_or_assign(std::move(path), std::move(entry));
+    entries.emplace_back(std::move(path), std::move(entry));
   }
   if (!in.good() || !in.at_end()) return corrupt;
-  return state;
+  return TreeState(Entries(std::move(entries)));
 }
 
 }  // namespace sw::wasi

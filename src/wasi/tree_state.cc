@@ -8,13 +8,6 @@ namespace sw::wasi {
 
 namespace {
 
-bool same(const TreeState::Entry& a, const TreeState::Entry& b) {
-  if (a.type != b.type || a.target != b.target || a.bytes.bytes.size() != b.bytes.bytes.size())
-    return false;
-  return a.bytes.bytes.data() == b.bytes.bytes.data() ||
-         std::ranges::equal(a.bytes.bytes, b.bytes.bytes);
-}
-
 struct Name {
   Node* directory = nullptr;  // null when it is not there
   std::string_view last;
@@ -41,7 +34,7 @@ Errno put_back(Tree& tree, std::string_view path, const TreeState::Entry& entry,
   if (entry.type == FileType::kSymbolicLink) {
     SW_WASI_TRY(const auto link,
                 tree.create_symlink(*name.directory, name.last, entry.target, now_ns));
-    link->times = entry.times;
+    tree.set_times(*link, entry.times);
     return Errno::kSuccess;
   }
   const auto found = name.directory->directory->find(name.last);
@@ -54,52 +47,66 @@ Errno put_back(Tree& tree, std::string_view path, const TreeState::Entry& entry,
   }
   if (entry.type == FileType::kRegularFile)
     SW_WASI_CHECK(tree.set_content(*node, entry.bytes, now_ns));
-  node->times = entry.times;
+  tree.set_times(*node, entry.times);
   return Errno::kSuccess;
 }
 
 }  // namespace
 
+TreeState::Entry TreeState::Entry::of(const Node& node) {
+  Entry entry{.type = node.type, .bytes = {}, .target = node.target, .times = node.times};
+  if (node.type == FileType::kRegularFile) {
+    // Sharing does not copy; content in memory can always be shared.
+    if (auto bytes = node.content.share(); bytes.ok()) entry.bytes = *std::move(bytes);
+  }
+  return entry;
+}
+
+bool TreeState::Entry::is_untouched(const Entry& later) const {
+  return type == later.type && target == later.target && times == later.times &&
+         bytes.bytes.data() == later.bytes.bytes.data() &&
+         bytes.bytes.size() == later.bytes.bytes.size();
+}
+
+bool TreeState::Entry::has_content_of(const Entry& other) const {
+  const BytesView a = bytes.bytes;
+  const BytesView b = other.bytes.bytes;
+  if (type != other.type || target != other.target || a.size() != b.size()) return false;
+  return a.data() == b.data() || std::ranges::equal(a, b);
+}
+
 TreeState TreeState::of(const Tree& tree) {
-  TreeState state;
+  std::vector<std::pair<std::string, Entry>> entries;
+  entries.reserve(static_cast<std::size_t>(tree.usage().entries));
   (void)tree.walk([&](const std::string& path, Node& node) {
-    Entry entry{.type = node.type, .bytes = {}, .target = node.target, .times = node.times};
-    if (node.type == FileType::kRegularFile) {
-      // Sharing does not copy; content in memory can always be shared.
-      if (auto bytes = node.content.share(); bytes.ok()) entry.bytes = *std::move(bytes);
-    }
-    state.entries_.emplace(path, std::move(entry));
+    entries.emplace_back(path, Entry::of(node));
     return true;
   });
-  return state;
+  return TreeState(Entries(std::move(entries)));
 }
 
 std::vector<Change> TreeState::changes_to(const TreeState& after) const {
   std::vector<Change> changes;
-  for (const auto& [path, entry] : entries_) {
-    const auto now = after.entries_.find(path);
-    if (now == after.entries_.end()) changes.push_back({Change::Kind::kRemoved, entry.type, path});
-    else if (!same(entry, now->second))
-      changes.push_back({Change::Kind::kModified, now->second.type, path});
-  }
-  for (const auto& [path, entry] : after.entries_) {
-    if (!entries_.contains(path)) changes.push_back({Change::Kind::kCreated, entry.type, path});
-  }
-  std::ranges::sort(changes, {}, &Change::path);
+  Entries::differences(entries_, after.entries_,
+                       [&](const std::string& path, const Entry* old, const Entry* now) {
+                         if (!now) changes.push_back({Change::Kind::kRemoved, old->type, path});
+                         else if (!old)
+                           changes.push_back({Change::Kind::kCreated, now->type, path});
+                         else if (!old->has_content_of(*now))
+                           changes.push_back({Change::Kind::kModified, now->type, path});
+                       });
   return changes;
 }
 
 Errno TreeState::restore(Tree& tree, std::uint64_t now_ns) const {
-  const TreeState now = of(tree);
-  const std::vector<Change> changes = changes_to(now);
+  const std::vector<Change> changes = changes_to(tree.state());
   // What must go, deepest first: it may stand where something else has to come.
   // (clang 14 cannot compile libstdc++'s views.)
   for (auto at = changes.rbegin(); at != changes.rend(); ++at) {
     const Change& change = *at;
-    const auto before = entries_.find(change.path);
     const bool replaced =
         change.kind == Change::Kind::kModified &&
-        (before->second.type != change.type || change.type == FileType::kSymbolicLink);
+        (entries_.find(change.path)->type != change.type || change.type == FileType::kSymbolicLink);
     if (change.kind != Change::Kind::kCreated && !replaced) continue;
     const Name name = locate(tree, change.path);
     if (name.directory != nullptr)
@@ -107,7 +114,7 @@ Errno TreeState::restore(Tree& tree, std::uint64_t now_ns) const {
   }
   for (const Change& change : changes) {
     if (change.kind == Change::Kind::kCreated) continue;
-    SW_WASI_CHECK(put_back(tree, change.path, entries_.at(change.path), now_ns));
+    SW_WASI_CHECK(put_back(tree, change.path, *entries_.find(change.path), now_ns));
   }
   return Errno::kSuccess;
 }

@@ -3,12 +3,13 @@
 #pragma once
 
 // What is in a tree at one moment: to see later what changed, and to put it back. Contents are
-// shared with the tree, not copied, until one of the two writes.
+// shared with the tree, not copied, until one of the two writes. States of one tree share what is
+// equal in them, so that a copy takes no time, and a comparison that of what differs.
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "base/persistent_map.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/tree.h"
@@ -30,10 +31,18 @@ class TreeState {
     SharedBytes bytes;   ///< of a file
     std::string target;  ///< of a link
     Timestamps times;
+
+    static Entry of(const Node& node);
+    /// The same bytes at the same place, and the same times: nothing happened between the two.
+    bool is_untouched(const Entry& later) const;
+    /// Times do not count.
+    bool has_content_of(const Entry& other) const;
   };
-  using Entries = std::map<std::string, Entry>;
+  using Entries = PersistentMap<Entry>;
 
   TreeState() = default;
+  explicit TreeState(Entries entries) : entries_(std::move(entries)) {}
+  /// By looking at all of it. Tree::state gives the same and looks at what changed.
   static TreeState of(const Tree& tree);
 
   const Entries& entries() const { return entries_; }

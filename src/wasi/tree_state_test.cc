@@ -112,7 +112,7 @@ TEST_F(TreeStateTest, ComesBackFromWhatItIsWrittenAs) {
   const auto after = TreeState::parse(before.serialize());
   ASSERT_TRUE(after.ok()) << after.error().message;
   EXPECT_THAT(before.changes_to(*after), IsEmpty());
-  EXPECT_EQ(after->entries().at("d/b").times.modified, before.entries().at("d/b").times.modified);
+  EXPECT_EQ(after->entries().find("d/b")->times, before.entries().find("d/b")->times);
   Tree other(TreeLimits{}, 1);
   ASSERT_EQ(after->restore(other, 2), Errno::kSuccess);
   EXPECT_THAT(before.changes_to(TreeState::of(other)), IsEmpty());

@@ -4,35 +4,44 @@
 
 #include <gtest/gtest.h>
 
+#include "sandbox_workers/workspace/workspace.h"
+
 namespace sw {
 namespace {
 
-TEST(Manifest, NoDifferenceKeepsFoldersAndLinks) {
-  const WorkspaceManifest manifest{
-      .dirs = {"/workspace/d"}, .files = {{"/workspace/a", "1"}}, .links = {{"/workspace/l", "d"}}};
-  const WorkspaceDiff difference = no_difference(manifest);
-  EXPECT_EQ(difference.dirs, manifest.dirs);
-  EXPECT_EQ(difference.links, manifest.links);
-  EXPECT_TRUE(difference.files.empty());
-  EXPECT_TRUE(difference.deleted.empty());
-}
+const WorkspaceManifest kBefore{.dirs = {"/workspace/d", "/workspace/d/e", "/workspace/gone"},
+                                .links = {{"/workspace/relative", "d"},
+                                          {"/workspace/d/up", ".."},
+                                          {"/workspace/absolute", "/workspace/d/e"},
+                                          {"/workspace/out", "/etc"},
+                                          {"/workspace/gone-link", "d"},
+                                          {"/workspace/other-link", "d"},
+                                          {"/workspace/round", "round"}}};
+const WorkspaceDiff kDiff{.dirs = {"/workspace/new"},
+                          .files = {{.path = "/workspace/gone"}},
+                          .links = {{"/workspace/other-link", "new"}, {"/workspace/link", "d/e"}},
+                          .removed = {"/workspace/gone-link"}};
 
-TEST(Manifest, KnowsFoldersAlsoBehindLinks) {
-  const WorkspaceDiff after{.dirs = {"/workspace/d", "/workspace/d/e"},
-                            .links = {{"/workspace/relative", "d"},
-                                      {"/workspace/d/up", ".."},
-                                      {"/workspace/absolute", "/workspace/d/e"},
-                                      {"/workspace/out", "/etc"},
-                                      {"/workspace/round", "round"}}};
+void expect_folders(const RunFiles& files) {
   for (const char* path :
        {"/workspace", "/workspace/d", "/workspace/d/e", "/workspace/relative",
-        "/workspace/relative/e", "/workspace/absolute", "/workspace/d/up/d/up/relative"}) {
-    EXPECT_TRUE(is_folder(after, path)) << path;
+        "/workspace/relative/e", "/workspace/absolute", "/workspace/d/up/d/up/relative",
+        "/workspace/new", "/workspace/other-link", "/workspace/link"}) {
+    EXPECT_TRUE(is_folder(files, kDiff, path)) << path;
   }
   for (const char* path : {"/workspace/x", "/workspace/d/x", "/workspace/relative/x",
-                           "/workspace/out", "/workspace/round", "/workspace2", "/", ""}) {
-    EXPECT_FALSE(is_folder(after, path)) << path;
+                           "/workspace/out", "/workspace/round", "/workspace2", "/", "",
+                           "/workspace/gone", "/workspace/gone-link", "/workspace/other-link/e"}) {
+    EXPECT_FALSE(is_folder(files, kDiff, path)) << path;
   }
+}
+
+TEST(Manifest, KnowsFoldersAfterARunAlsoBehindLinks) { expect_folders({.manifest = kBefore}); }
+
+TEST(Manifest, KnowsFoldersByAStateToo) {
+  Workspace files({}, 1);
+  ASSERT_TRUE(files.apply_diff({.dirs = kBefore.dirs, .links = kBefore.links}, 1).ok());
+  expect_folders(*files.for_run());
 }
 
 }  // namespace

@@ -15,16 +15,17 @@ using ::testing::IsEmpty;
 
 class MirrorTest : public ::testing::Test {
  protected:
-  Result<void> follow(Hashes hashes = Hashes::kWith) {
-    const auto files = sandbox_.for_run(hashes);
-    return mirror_.follow(
-        files->manifest,
-        [&](const std::vector<std::string>& paths) {
-          asked_ = paths;
-          return files->get_files(paths);
-        },
-        1);
+  Result<void> follow() { return mirror_.follow(*sandbox_.for_run(), 1); }
+  /// As from a sandbox in another process.
+  Result<void> follow_manifest(WorkspaceManifest manifest) {
+    asked_.clear();
+    const GetFiles get_files = [&](const std::vector<std::string>& paths) {
+      asked_ = paths;
+      return workspace_files(sandbox_.remember(), paths);
+    };
+    return mirror_.follow({.manifest = std::move(manifest), .get_files = get_files}, 1);
   }
+  Result<void> follow_manifest() { return follow_manifest(manifest_of(sandbox_.remember())); }
   void write(Workspace& files, std::string_view path, std::string_view text) {
     ASSERT_TRUE(files.write(path, text, FileEncoding::kUtf8, 1).ok());
   }
@@ -42,16 +43,59 @@ TEST_F(MirrorTest, FollowsAndTellsWhatChanged) {
   write(sandbox_, "a", "1");
   write(sandbox_, "b", "2");
   ASSERT_TRUE(follow().ok());
-  EXPECT_THAT(asked_, ElementsAre("/workspace/a", "/workspace/b"));
+  EXPECT_TRUE(mirror_.changes().empty());
   write(mirror_.files(), "a", "changed");
   const WorkspaceDiff changes = mirror_.changes();
   ASSERT_EQ(changes.files.size(), 1U);
   EXPECT_EQ(changes.files[0].path, "/workspace/a");
-  ASSERT_TRUE(sandbox_.apply_diff(changes, sandbox_.remember(), 1).ok());
-  asked_.clear();
+  ASSERT_TRUE(sandbox_.apply_diff(changes, 1).ok());
   ASSERT_TRUE(follow().ok());
+  EXPECT_TRUE(mirror_.changes().empty());
+}
+
+TEST_F(MirrorTest, FollowsAManifestAndAsksForWhatItLacks) {
+  write(sandbox_, "a", "1");
+  write(sandbox_, "b", "2");
+  ASSERT_TRUE(follow_manifest().ok());
+  EXPECT_THAT(asked_, ElementsAre("/workspace/a", "/workspace/b"));
+  write(mirror_.files(), "a", "changed");
+  ASSERT_TRUE(sandbox_.apply_diff(mirror_.changes(), 1).ok());
+  ASSERT_TRUE(follow_manifest().ok());
   EXPECT_THAT(asked_, IsEmpty()) << "it has all of it";
-  EXPECT_THAT(mirror_.changes().files, IsEmpty());
+  EXPECT_TRUE(mirror_.changes().empty());
+}
+
+TEST_F(MirrorTest, FollowsStatesAndManifestsInTurn) {
+  write(sandbox_, "a", "1");
+  ASSERT_TRUE(follow().ok());
+  write(sandbox_, "a", "2");
+  ASSERT_TRUE(follow_manifest().ok());
+  EXPECT_EQ(read(mirror_.files(), "a"), "2");
+  write(sandbox_, "a", "1");
+  ASSERT_TRUE(follow().ok());
+  EXPECT_EQ(read(mirror_.files(), "a"), "1");
+}
+
+TEST_F(MirrorTest, FollowsASandboxThatWasLoadedAgain) {
+  write(sandbox_, "same", "1");
+  write(sandbox_, "gone", "1");
+  ASSERT_TRUE(follow().ok());
+  wasi::Node* const node = mirror_.tree()->root().directory->find("same").value()->node.get();
+  Workspace loaded(kWorkspaceLimits, 1);
+  write(loaded, "same", "1");
+  write(loaded, "new", "1");
+  ASSERT_TRUE(mirror_.follow(*loaded.for_run(), 1).ok());
+  EXPECT_EQ(read(mirror_.files(), "new"), "1");
+  EXPECT_FALSE(mirror_.files().exists("gone"));
+  EXPECT_EQ(mirror_.tree()->root().directory->find("same").value()->node.get(), node);
+}
+
+TEST_F(MirrorTest, TakesOverATimeThatAloneChanged) {
+  write(sandbox_, "a", "1");
+  ASSERT_TRUE(follow().ok());
+  ASSERT_TRUE(sandbox_.write("a", "1", FileEncoding::kUtf8, 7'000'000).ok());
+  ASSERT_TRUE(follow().ok());
+  EXPECT_EQ(mirror_.files().stat("a")->updated_at_ms, 7);
 }
 
 TEST_F(MirrorTest, TakesBackWhatTheSandboxDidNotTakeOver) {
@@ -66,25 +110,31 @@ TEST_F(MirrorTest, TakesBackWhatTheSandboxDidNotTakeOver) {
 
 TEST_F(MirrorTest, FetchesEverythingOfAManifestWithoutHashes) {
   write(sandbox_, "a", "1");
-  ASSERT_TRUE(follow(Hashes::kWithout).ok());
+  const WorkspaceManifest manifest{.files = {{"/workspace/a", ""}}};
+  ASSERT_TRUE(follow_manifest(manifest).ok());
   EXPECT_EQ(read(mirror_.files(), "a"), "1");
-  asked_.clear();
-  ASSERT_TRUE(follow(Hashes::kWithout).ok());
+  ASSERT_TRUE(follow_manifest(manifest).ok());
   EXPECT_THAT(asked_, ElementsAre("/workspace/a"));
 }
 
-TEST_F(MirrorTest, TakesOverLimits) {
+TEST_F(MirrorTest, TakesOverLimitsAndTheFlag) {
   const Workspace small({.file_bytes_max = 1}, 1);
-  const auto files = Workspace(small).for_run();
-  ASSERT_TRUE(mirror_.follow(files->manifest, files->get_files, 1).ok());
+  ASSERT_TRUE(mirror_.follow(*small.for_run(), 1).ok());
   EXPECT_FALSE(mirror_.files().write("a", "12", FileEncoding::kUtf8, 1).ok());
+  write(sandbox_, "a", "12");
+  sandbox_.set_disabled(true);
+  ASSERT_TRUE(follow().ok());
+  EXPECT_TRUE(mirror_.files().disabled());
+  sandbox_.set_disabled(false);
+  ASSERT_TRUE(follow().ok());
+  EXPECT_EQ(read(mirror_.files(), "a"), "12");
 }
 
 TEST_F(MirrorTest, FilesThatAreNotGivenAreAnError) {
   write(sandbox_, "a", "1");
-  const WorkspaceManifest manifest = sandbox_.manifest();
+  const WorkspaceManifest manifest = manifest_of(sandbox_.remember());
   const auto follow_with = [&](const GetFiles& get_files) {
-    const auto followed = mirror_.follow(manifest, get_files, 1);
+    const auto followed = mirror_.follow({.manifest = manifest, .get_files = get_files}, 1);
     return followed.ok() ? Error{} : followed.error();
   };
   const auto nothing = [](const auto&) { return std::vector<WorkspaceFile>(); };
@@ -96,8 +146,8 @@ TEST_F(MirrorTest, FilesThatAreNotGivenAreAnError) {
   const auto failing = [](const auto&) { return Error{ErrorCode::kUnreachable, "gone", 0}; };
   EXPECT_EQ(follow_with(failing).code, ErrorCode::kBadReply);
   EXPECT_EQ(follow_with({}).code, ErrorCode::kBadReply);
-  const WorkspaceManifest outside{.dirs = {"/workspace/../outside"}};
-  EXPECT_EQ(mirror_.follow(outside, nothing, 1).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(follow_manifest({.dirs = {"/workspace/../outside"}}).error().code,
+            ErrorCode::kInvalidArgument);
   ASSERT_TRUE(follow().ok());
   EXPECT_EQ(read(mirror_.files(), "a"), "1");
 }

@@ -20,14 +20,14 @@ std::string after_both(const std::string& before, const std::string& first,
   const wasi::TreeState began = files.workspace.remember();
   const auto changes_of = [&](const std::string& script) {
     Copy mirror;
-    EXPECT_TRUE(mirror.workspace.apply_diff(workspace_diff({}, began), {}, kNow).ok());
+    EXPECT_TRUE(mirror.workspace.apply_diff(workspace_diff({}, began), kNow).ok());
     const wasi::TreeState mirror_began = mirror.workspace.remember();
     act(mirror, script);
     return mirror.workspace.changes_since(mirror_began);
   };
   const WorkspaceDiff diffs[] = {changes_of(first), changes_of(second)};
   for (const WorkspaceDiff& diff : diffs) {
-    EXPECT_TRUE(files.workspace.apply_diff(diff, began, kNow).ok());
+    EXPECT_TRUE(files.workspace.apply_diff(diff, kNow).ok());
   }
   return text_of(files);
 }

@@ -158,10 +158,7 @@ class Case : public ::testing::TestWithParam<fs::path> {
       result = session_->execute(request, sink);
     }
     ASSERT_TRUE(result.ok()) << result.error().message;
-    ASSERT_TRUE(
-        files
-            .apply_diff(*result->files, files.remember(), engines().machine->clocks().realtime_ns())
-            .ok());
+    ASSERT_TRUE(files.apply_diff(*result->files, engines().machine->clocks().realtime_ns()).ok());
     check(step, *result, sink);
   }
 

@@ -37,6 +37,7 @@ struct Timestamps {
   std::uint64_t modified = 0;
   std::uint64_t changed = 0;
   static Timestamps all(std::uint64_t ns) { return {ns, ns, ns}; }
+  bool operator==(const Timestamps&) const = default;
 };
 
 struct TreeUsage {
@@ -68,9 +69,10 @@ class Directory {
   bool empty() const { return by_name_.empty(); }
   std::size_t size() const { return by_name_.size(); }
 
-  /// Throws std::bad_alloc before it has changed anything, as does `reserve`. The others do not
-  /// throw.
-  void insert(std::string_view name, std::shared_ptr<Node> node);
+  /// Returns the name as it is kept here, at an address that stays the same while the entry is renamed
+  /// or moved. Throws std::bad_alloc before it has changed anything, as does `reserve`. The others do
+  /// not throw.
+  const std::string& insert(std::string_view name, std::shared_ptr<Node> node);
   void erase(std::string_view name) noexcept;
   /// The old name's order number is kept, so that a reader who renames what it sees comes to an
   /// end.
@@ -125,6 +127,11 @@ class Directory::Slot {
 
 /// A file, directory, link or device. Fields are public to this room: Tree keeps them consistent.
 struct Node : std::enable_shared_from_this<Node> {
+  struct Name {
+    Node* directory = nullptr;
+    const std::string* name = nullptr;  ///< as the directory keeps it
+  };
+
   explicit Node(FileType node_type) : type(node_type) {}
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -145,7 +152,10 @@ struct Node : std::enable_shared_from_this<Node> {
   FileContent content;
   std::string target;  ///< of a symbolic link
   std::unique_ptr<Directory> directory;
-  Node* parent = nullptr;      ///< of a directory that has a name; its root's is null
+  Node* parent = nullptr;  ///< of a directory that has a name; its root's is null
+  /// Where it has names, in a tree that can be written to. Hard links have several.
+  std::vector<Name> names;
+  std::uint64_t noted = 0;     ///< in which period of its tree's journal it was noted last
   TreeUsage* usage = nullptr;  ///< what to give the bytes back to; the tree outlives its nodes
 };
 

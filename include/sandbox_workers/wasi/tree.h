@@ -16,6 +16,9 @@
 
 namespace sw::wasi {
 
+class TreeJournal;
+class TreeState;
+
 inline constexpr std::size_t kNameBytesMax = 255;
 inline constexpr std::size_t kPathBytesMax = 4096;
 inline constexpr std::size_t kSymlinksFollowedMax = 40;
@@ -69,6 +72,8 @@ class Tree {
   Errno set_content(Node& file, SharedBytes bytes, std::uint64_t now_ns);
   /// By bytes that become the file's own.
   Errno set_content(Node& file, Bytes bytes, std::uint64_t now_ns);
+  /// Checks nothing.
+  void set_times(Node& node, const Timestamps& times);
 
   /// A file without a name, as after open and unlink. Held to the limits, whether or not the tree
   /// is disabled.
@@ -77,7 +82,14 @@ class Tree {
   /// Visits everything below the root in listing order, a directory before what is in it. `path`
   /// has no leading slash. Hard links are visited once per name. False from `visit` skips what is
   /// below.
-  Errno walk(const std::function<bool(const std::string& path, Node& node)>& visit) const;
+  using Visit = std::function<bool(const std::string& path, Node& node)>;
+  Errno walk(const Visit& visit) const;
+  /// The same of what is below one of its directories, whose path is `path`.
+  static Errno walk(const Node& directory, std::string path, const Visit& visit);
+
+  /// What is in the tree now, in the time of what changed since this was last called (the first time,
+  /// of all there is). Valid until the next call; its copies take no time and stay as they are.
+  const TreeState& state();
 
  private:
   friend class LayoutBuilder;
@@ -87,6 +99,8 @@ class Tree {
   Errno replace_content(Node& file, std::uint64_t size, std::uint64_t now_ns);
   Errno room_for_depth(const Node& directory, std::uint32_t levels) const;
   std::shared_ptr<Node> make_node(FileType type, std::uint64_t now_ns);
+  void note(Node& node) noexcept;
+  void note_name(const Node& directory, std::string_view name) noexcept;
   void attach(Node& directory, std::string_view name, std::shared_ptr<Node> node,
               std::uint64_t now_ns);
   void detach(Node& directory, std::string_view name, std::uint64_t now_ns);
@@ -98,6 +112,7 @@ class Tree {
   std::uint64_t next_inode_ = 1;
   bool read_only_ = false;
   bool disabled_ = false;
+  std::unique_ptr<TreeJournal> journal_;  // kept once the state was asked for
   std::shared_ptr<Node> root_;
 };
 

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How two copies of a sandbox's files are kept equal: by manifests, contents and differences.
-// Whoever runs code gets a manifest, asks for the contents it lacks, and answers with what the run
-// changed.
+// How two copies of a sandbox's files are kept equal. Whoever runs code gets the files as they are
+// when the run begins, and answers with what the run changed. Within a process the files are a state
+// (wasi::TreeState), whose versions share what is equal in them; from another one comes a manifest,
+// and contents are fetched.
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +20,10 @@
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/content.h"
 #include "sandbox_workers/wasi/tree_limits.h"
+
+namespace sw::wasi {
+class TreeState;
+}
 
 namespace sw {
 
@@ -40,19 +46,18 @@ struct WorkspaceManifest {
   /// Path to content_hash; to an empty text to have the content fetched in any case.
   std::map<std::string, std::string> files = {};
   std::map<std::string, std::string> links = {};  ///< symbolic links: path to target
-  /// The sandbox has no files: all access to /workspace is EACCES
-  bool disabled = false;
-  /// The limits for guests; absent: those that the mirror was made with.
-  std::optional<wasi::TreeLimits> limits = {};
 };
 
-/// What a run did to a workspace.
+/// What a run did to a workspace. What it left alone is not in it.
 struct WorkspaceDiff {
-  std::vector<std::string> dirs = {};  ///< all of them after the run, sorted
-  /// Created, then updated (a file that was only touched counts)
-  std::vector<WorkspaceFile> files = {};
-  std::vector<std::string> deleted = {};          ///< files that are no longer files
-  std::map<std::string, std::string> links = {};  ///< all of them after the run
+  std::vector<std::string> dirs = {};             ///< folders that it made
+  std::vector<WorkspaceFile> files = {};          ///< that it made or changed, also by a touch
+  std::map<std::string, std::string> links = {};  ///< that it made or changed: path to target
+  /// Where there was something before and is nothing after it. What was in a folder that is removed
+  /// is named itself.
+  std::vector<std::string> removed = {};
+
+  bool empty() const { return dirs.empty() && files.empty() && links.empty() && removed.empty(); }
 };
 
 /// 16 lower-case hexadecimal digits. It tells versions of a file apart; it does not protect
@@ -65,16 +70,25 @@ using GetFiles =
 
 /// The files that a run finds in /workspace.
 struct RunFiles {
-  WorkspaceManifest manifest;
+  /// The sandbox has no files: all access to /workspace is EACCES
+  bool disabled = false;
+  /// The limits for guests; absent: those that the mirror was made with.
+  std::optional<wasi::TreeLimits> limits = {};
+  /// All there is; shared with the sandbox. Null for a sandbox in another process.
+  std::shared_ptr<const wasi::TreeState> state = {};
+  /// All there is in that one.
+  WorkspaceManifest manifest = {};
   /// Called at most once in a run, on its thread, for what the guest's copy lacks. Must not throw.
-  GetFiles get_files;
+  GetFiles get_files = {};
 };
 
-/// The difference of a run that changed nothing.
-WorkspaceDiff no_difference(const WorkspaceManifest& manifest);
+/// The manifest of `state`, and the contents of some of its files, for a Worker in another process.
+WorkspaceManifest manifest_of(const wasi::TreeState& state);
+std::vector<WorkspaceFile> workspace_files(const wasi::TreeState& state,
+                                           const std::vector<std::string>& paths);
 
-/// Whether `path` is a folder once `after` is applied: absolute, without ".." in it. Links are
-/// followed.
-bool is_folder(const WorkspaceDiff& after, std::string_view path);
+/// Whether `path` is a folder after a run that began with `files` and did `diff`. The path is absolute,
+/// without ".." in it. Links are followed.
+bool is_folder(const RunFiles& files, const WorkspaceDiff& diff, std::string_view path);
 
 }  // namespace sw

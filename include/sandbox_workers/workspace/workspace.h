@@ -3,8 +3,7 @@
 #pragma once
 
 // The files of a sandbox, as hosts see them: what guests see at /workspace. A Sandbox holds the
-// files; each Interpreter has a mirror, and what differs travels between them as manifests and
-// differences.
+// files; each instance has a mirror of them (mirror.h).
 
 #include <cstdint>
 #include <map>
@@ -27,13 +26,9 @@ class TreeState;
 
 namespace sw {
 
-/// What turned `before` into `after`. Contents are compared byte by byte (shared ones by their
-/// address), not by hash.
+/// What turned `before` into `after`, in the time of what differs if both are states of one tree.
+/// Contents are compared byte by byte (shared ones by their address), not by hash.
 WorkspaceDiff workspace_diff(const wasi::TreeState& before, const wasi::TreeState& after);
-
-/// Files as they were in `state`, by their absolute paths. What was not there is left out.
-std::vector<WorkspaceFile> workspace_files(const wasi::TreeState& state,
-                                           const std::vector<std::string>& paths);
 
 /// How a file's bytes become text.
 enum class FileEncoding : std::uint8_t { kUtf8, kBase64 };
@@ -54,9 +49,6 @@ struct WorkspaceEntry {
   std::int64_t updated_at_ms = 0;  ///< 0 for folders
 };
 
-/// Whether a manifest has the contents' hashes. Computing them reads every content once; without
-/// them, a copy fetches every content again.
-enum class Hashes : std::uint8_t { kWith, kWithout };
 /// Whether to include what is below the last name of a path.
 enum class Depth : std::uint8_t { kOne, kAll };
 /// Whether something must exist.
@@ -78,8 +70,7 @@ class Workspace {
   const std::shared_ptr<wasi::Tree>& tree() const { return tree_; }
 
   /// No access to the files: EACCES for guests (through what they have open already, too) and for
-  /// the operations of the host. What keeps two copies alike (manifest, remember, apply_…) works
-  /// all the same.
+  /// the operations of the host. What keeps two copies alike (remember, apply_…) works all the same.
   bool disabled() const { return tree_->disabled(); }
   void set_disabled(bool on) { tree_->set_disabled(on); }
 
@@ -127,30 +118,29 @@ class Workspace {
   bool exists(std::string_view path) const;
   Result<WorkspaceEntry> stat(std::string_view path) const;
 
-  /// Hashes are kept with the files: those of unchanged files are not computed again.
-  WorkspaceManifest manifest(Hashes hashes = Hashes::kWith);
-  /// All of it as it is now, for a run elsewhere. `apply_diff` takes over what that did.
-  std::shared_ptr<const RunFiles> for_run(Hashes hashes = Hashes::kWith);
+  /// All of it as it is now, for a run. `apply_diff` takes over what that did.
+  std::shared_ptr<const RunFiles> for_run() const;
 
   /// Everything as it is now, sharing the contents: to restore it (TreeState::restore, for which
-  /// the tree must not be disabled), or to learn later what a run did.
+  /// the tree must not be disabled), or to learn later what a run did. As Tree::state, this takes the
+  /// time of what changed.
   wasi::TreeState remember() const;
   WorkspaceDiff changes_since(const wasi::TreeState& before) const;
 
-  /// Makes this a mirror of `manifest`, its flag and limits included, with the contents in `files`;
-  /// returns the files whose content differs or is missing: get them and call again. What stays
-  /// keeps its identity, so that it stays open in guests. Neither limits nor the flag hold it up.
+  /// Makes this a mirror of `manifest`, with the contents in `files`; returns the files whose content
+  /// differs or is missing: get them and call again. What stays keeps its identity, so that it stays
+  /// open in guests. Neither limits nor the flag hold it up. Hashes are kept with the files: those of
+  /// unchanged files are not computed again.
   /// Errors: kInvalidArgument naming an invalid path.
   Result<std::vector<std::string>> apply_sync(const WorkspaceManifest& manifest,
                                               std::span<const WorkspaceFile> files,
                                               std::uint64_t now_ns);
 
   /// Takes over what a run did elsewhere, path by path: what the run left alone stays as it is,
-  /// even if others changed it during the run; where both changed it, the run's version wins.
-  /// `before` is what the run began with. A folder that the run removed stays if it now holds
-  /// something else. Open files and errors: as for apply_sync.
-  Result<void> apply_diff(const WorkspaceDiff& diff, const wasi::TreeState& before,
-                          std::uint64_t now_ns);
+  /// even if others changed it during the run; where both changed it, the run's version wins. A
+  /// folder that the run removed stays if it now holds something else. Open files, limits and errors:
+  /// as for apply_sync.
+  Result<void> apply_diff(const WorkspaceDiff& diff, std::uint64_t now_ns);
 
  private:
   struct KnownHash {
