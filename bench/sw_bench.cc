@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "context_bench.h"
+#include "files_bench.h"
 #include "host/lazy_engine.h"
 #include "must.h"
 #include "sandbox_bench.h"
@@ -299,7 +300,9 @@ int run(int argc, char** argv) {
     const Load load = loader(*machine, std::move(language));
     register_language(id, load, own_program);
     register_context_benchmarks(id, load);
-    if (id == "javascript") register_many(load);
+    if (id != "javascript") continue;
+    register_many(load);
+    register_files_benchmarks(load);
   }
   const auto checked = must(engine::Machine::create({.stop_means = wasm::StopMeans::kEpoch}));
   register_checked(loader(*checked, must(engine::find_language("javascript"))));
