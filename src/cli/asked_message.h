@@ -29,8 +29,8 @@ struct AskedCommand {
 /// More than a command line can have: the kernel's limit is 6 MiB.
 inline constexpr std::size_t kAskedBytesMax = std::size_t{8} << 20;
 
-/// Before the command: a word, and how many bytes follow. The first byte comes with the descriptors of
-/// stdin, stdout and stderr.
+/// Before the command: a word, and how many bytes follow. The first byte comes with the descriptors
+/// of stdin, stdout and stderr.
 inline constexpr std::size_t kHeaderBytes = 8;
 inline constexpr std::size_t kAskedStreams = 3;
 using AskedStreams = std::array<UniqueFd, kAskedStreams>;
@@ -59,8 +59,8 @@ inline constexpr std::size_t kReplyBytes = 2;
 std::array<char, kReplyBytes> reply_bytes(Reply reply);
 std::optional<Reply> parse_reply(std::string_view bytes);
 
-/// What the asking process sends while its command runs to interrupt it; any other byte means the same,
-/// and so does the end of the connection.
+/// What the asking process sends while its command runs to interrupt it; any other byte means the
+/// same, and so does the end of the connection.
 inline constexpr char kInterrupt = 'i';
 
 /// Sends bytes together with descriptors. False if the other end is gone.

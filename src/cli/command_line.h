@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// From arguments to a command. A new command is one more function that adds it to the parser, beside
-// the others in command_line.cc or sandbox_options.cc.
+// From arguments to a command. A new command is one more function that adds it to the parser,
+// beside the others in command_line.cc or sandbox_options.cc.
 
 #include <filesystem>
 #include <functional>
@@ -27,19 +27,20 @@ struct Command {
   bool reads_input = false;
 };
 
-/// Where durable state lies unless it is said: $SANDBOX_WORKERS_DATA, $XDG_DATA_HOME/sandbox-workers
-/// or ~/.local/share/sandbox-workers.
+/// Where durable state lies unless it is said: $SANDBOX_WORKERS_DATA,
+/// $XDG_DATA_HOME/sandbox-workers or ~/.local/share/sandbox-workers.
 std::filesystem::path default_data_folder();
 
-/// The command, or the exit status of arguments that are wrong or ask for help, which the caller was
-/// told. `folder` is the data folder unless they name one.
+/// The command, or the exit status of arguments that are wrong or ask for help, which the caller
+/// was told. `folder` is the data folder unless they name one.
 std::variant<Command, int> parse_command(const Caller& caller, const std::filesystem::path& folder,
                                          const std::vector<std::string>& arguments);
 
 /// Runs a command of this process. Returns the exit status.
 int perform_command(const Caller& caller, const std::vector<std::string>& arguments);
 
-/// Runs a command that another process asked for, with the host of `folder`. Returns the exit status.
+/// Runs a command that another process asked for, with the host of `folder`. Returns the exit
+/// status.
 int perform_for_other(const Caller& caller, DataFolder& folder,
                       const std::vector<std::string>& arguments);
 

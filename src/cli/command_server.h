@@ -33,8 +33,8 @@ struct CommandServerOptions {
   std::size_t connections_max = 128;
 };
 
-/// One thread speaks with all that connect, and never waits for one of them; each command has a thread
-/// of its own.
+/// One thread speaks with all that connect, and never waits for one of them; each command has a
+/// thread of its own.
 /// Threads: one.
 class CommandServer {
  public:
@@ -45,11 +45,11 @@ class CommandServer {
   CommandServer(const CommandServer&) = delete;
   CommandServer& operator=(const CommandServer&) = delete;
 
-  /// From now on nothing is begun; who waits is told to try elsewhere. Returns the number of commands
-  /// under way.
+  /// From now on nothing is begun; who waits is told to try elsewhere. Returns the number of
+  /// commands under way.
   std::size_t close() SW_EXCLUDES(mutex_);
-  /// Waits until the commands under way have ended, but not after `patience` or a stop. Returns whether
-  /// they have.
+  /// Waits until the commands under way have ended, but not after `patience` or a stop. Returns
+  /// whether they have.
   bool wait(std::chrono::milliseconds patience, const std::stop_token& stop) SW_EXCLUDES(mutex_);
   /// Interrupts what is under way, because this process is about to end.
   void interrupt_all() SW_EXCLUDES(mutex_) { change(Phase::kInterrupting); }

@@ -52,6 +52,16 @@ class FilesGroup {
   const std::shared_ptr<Arguments> arguments_;
 };
 
+void add_cp(const FilesGroup& group) {
+  FilesOptions& options = group.options();
+  CLI::App& cp = group.add("cp", "Copy between host and sandbox, or sandboxes", files_cp_command);
+  cp.add_option("from", options.from, "SANDBOX:PATH, or a path on the host")
+      ->required()
+      ->check(not_empty);
+  cp.add_option("to", options.to, "The same")->required()->check(not_empty);
+  cp.add_flag("-r,--recursive", options.recursive, "Copy folders");
+}
+
 }  // namespace
 
 void add_files_commands(CLI::App& app, Chosen& chosen) {
@@ -89,12 +99,7 @@ void add_files_commands(CLI::App& app, Chosen& chosen) {
   rm.add_option("path", options.path, in_sandbox)->required()->check(not_empty);
   rm.add_flag("-r,--recursive", options.recursive, "Delete folders with all that is in them");
 
-  CLI::App& cp = group.add("cp", "Copy between host and sandbox, or sandboxes", files_cp_command);
-  cp.add_option("from", options.from, "SANDBOX:PATH, or a path on the host")
-      ->required()
-      ->check(not_empty);
-  cp.add_option("to", options.to, "The same")->required()->check(not_empty);
-  cp.add_flag("-r,--recursive", options.recursive, "Copy folders");
+  add_cp(group);
 }
 
 }  // namespace sw::cli

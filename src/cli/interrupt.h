@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How whoever asked for a command ends it early: by Ctrl-C (SIGINT) and SIGTERM where the command is
-// this process's, by a message where another process asked for it.
+// How whoever asked for a command ends it early: by Ctrl-C (SIGINT) and SIGTERM where the command
+// is this process's, by a message where another process asked for it.
 
 #include <signal.h>
 

@@ -15,8 +15,9 @@
 
 namespace sw::cli {
 
-/// Whoever has it is the one program of ours that has the data folder, or is about to open it. Others
-/// that connect wait until they are accepted, or are told by the end of the connection to try again.
+/// Whoever has it is the one program of ours that has the data folder, or is about to open it.
+/// Others that connect wait until they are accepted, or are told by the end of the connection to
+/// try again.
 class OwnerSocket {
  public:
   /// Nothing while another process has it. What one that was killed left is replaced.

@@ -28,12 +28,12 @@ class ProcessDataFolder final : public DataFolder {
   Result<std::optional<Host>> open_existing() override;
   Result<std::optional<Host>> open_if_owned() override;
 
-  /// The connection to the process that has the folder, after an error for which `is_in_use`; empty: it
-  /// takes no commands.
+  /// The connection to the process that has the folder, after an error for which `is_in_use`;
+  /// empty: it takes no commands.
   const UniqueFd& owner() const { return owner_; }
 
-  /// To be called when the command of this process is done, and `status` is its. Commands of others may
-  /// end within a bound; what cannot be stopped ends with the process, now.
+  /// To be called when the command of this process is done, and `status` is its. Commands of others
+  /// may end within a bound; what cannot be stopped ends with the process, now.
   void close(int status);
 
  private:

@@ -183,7 +183,8 @@ std::string name_for_program(const fs::path& file, const std::string& workspace_
   return "/workspace" / inside;
 }
 
-/// By which of its names the caller calls the language; empty: the context, which is there, has one.
+/// By which of its names the caller calls the language; empty: the context, which is there, has
+/// one.
 Result<std::string> language_of(const RunCommandOptions& options, const Program& program) {
   if (!options.language.empty()) return options.language;
   const auto guessed = guess_language(program.name, program.code);
@@ -260,8 +261,8 @@ Result<int> run_command(const Caller& caller, DataFolder& folder,
   SW_CHECK_OK(set_limits(host, options, job.run));
   SW_CHECK_OK(host.load(job.run.language, show_progress(caller.streams)));
 
-  // Until the files are written back. After that an interruption ends the command, which may be waiting
-  // for its reader.
+  // Until the files are written back. After that an interruption ends the command, which may be
+  // waiting for its reader.
   auto interrupt = caller.interrupts.take();
   job.run.cancel = interrupt->token();
   TerminalSink terminal(caller.streams, [&] {

@@ -18,8 +18,8 @@ namespace sw::cli {
 
 namespace {
 
-/// The same pipe or terminal, so that writes to it never block. Its other descriptors, which belong to
-/// others, stay as they are; of other kinds of files there is only the one.
+/// The same pipe or terminal, so that writes to it never block. Its other descriptors, which belong
+/// to others, stay as they are; of other kinds of files there is only the one.
 UniqueFd without_blocking(UniqueFd file) {
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) return file;
@@ -60,7 +60,8 @@ bool ToldInterrupts::leave(Scope* scope) {
 bool ToldInterrupts::interrupt() {
   {
     const MutexLock lock(mutex_);
-    // What it calls only asks for a stop, so it may be called under the mutex, which keeps the scope.
+    // What it calls only asks for a stop, so it may be called under the mutex, which keeps the
+    // scope.
     if (current_ != nullptr) {
       current_->request_stop();
       return false;

@@ -29,7 +29,8 @@ class ToldInterrupts final : public Interrupts {
   explicit ToldInterrupts(std::function<void()> on_end) : on_end_(std::move(on_end)) {}
   std::unique_ptr<InterruptScope> take() override SW_EXCLUDES(mutex_);
 
-  /// As Ctrl-C: stops what is done in a scope; without one, it ends the command. True if it did that.
+  /// As Ctrl-C: stops what is done in a scope; without one, it ends the command. True if it did
+  /// that.
   bool interrupt() SW_EXCLUDES(mutex_);
   /// Nobody waits for the command any more.
   void end() SW_EXCLUDES(mutex_);
@@ -55,8 +56,8 @@ class ServedCommand {
     int socket = -1;  ///< for replies; outlives this
   };
 
-  /// Begins it, on a thread of its own. `perform` and `on_done` outlive this; `on_done` is called on
-  /// that thread when the command has ended.
+  /// Begins it, on a thread of its own. `perform` and `on_done` outlive this; `on_done` is called
+  /// on that thread when the command has ended.
   static Result<std::unique_ptr<ServedCommand>> start(Asked asked, const Perform& perform,
                                                       const std::function<void()>& on_done);
   /// Waits for its end.

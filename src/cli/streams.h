@@ -41,7 +41,8 @@ class Streams {
   int fd(wasi::Stream stream) const {
     return stream == wasi::Stream::kStdout ? files_.out : files_.err;
   }
-  /// Writes all of it, after what was printed before. Returns 0, or the errno of the write that failed.
+  /// Writes all of it, after what was printed before. Returns 0, or the errno of the write that
+  /// failed.
   int write(wasi::Stream stream, BytesView bytes);
 
   /// To stdout, at the next `flush` or earlier.

@@ -12,14 +12,15 @@
 
 namespace sw::host {
 
-/// A file or folder of the host that appears in its place whole or not at all. Until then it is in a
-/// private folder beside that place, which is gone when the object dies. It follows no link, neither in
-/// its place nor below it.
+/// A file or folder of the host that appears in its place whole or not at all. Until then it is in
+/// a private folder beside that place, which is gone when the object dies. It follows no link,
+/// neither in its place nor below it.
 class HostTarget {
  public:
   static Result<HostTarget> create(const std::filesystem::path& place);
 
-  /// "" is the target itself; others are names below it, joined by slashes, with neither "." nor "..".
+  /// "" is the target itself; others are names below it, joined by slashes, with neither "." nor
+  /// "..".
   Result<void> make_folder(const std::string& path) const;
   Result<void> write_file(const std::string& path, BytesView content) const;
   /// Puts it in its place. Errors: kFileExists for what may not be replaced.
