@@ -83,6 +83,10 @@ Result<void> Collector::mark_version(const Pack& pack) {
 Result<void> Collector::mark_node(const Pack& pack, std::uint16_t index) {
   SW_TRY(const Node* const node, find_node(pack, index));
   needed_[pack.id].nodes.insert(index);
+  if (node->base.pack) {
+    needed_[node->base.pack].nodes.insert(node->base.index);
+    work_[node->base.pack].nodes.insert(node->base.index);
+  }
   for (const PageRun& run : node->runs) {
     needed_[run.first.pack].entries.insert(run.first.index, run.length);
     if (!run.plain) work_[run.first.pack].entries.insert(run.first.index, run.length);

@@ -81,10 +81,13 @@ struct PageRun {
   bool plain = false;  ///< none of the entries is a difference to a stored page
 };
 
+/// The stored pages of a region, or how they differ from those of another node: where `runs` say
+/// nothing of a page, that one does. It has no base itself.
 struct Node {
   std::uint16_t index = 0;
   std::uint32_t region = 0;
   std::vector<PageRun> runs;
+  PackRef base = {};  ///< no pack: there is none
 };
 
 struct RegionRef {

@@ -124,11 +124,17 @@ class DirectoryReader {
       entry.size = entry.whole ? kPageBytes : in_.number(kSparseBytesMax);
   }
 
+  void read_base(Node& node) {
+    const PackId pack = read_pack();
+    if (pack != pack_.id) node.base = {pack, in_.number<std::uint16_t>()};
+  }
+
   void read_nodes() {
     pack_.nodes.resize(in_.count(kPagesMax / kRegionPages, 3));
     for (Node& node : pack_.nodes) {
       node.index = in_.number<std::uint16_t>();
       node.region = in_.number(kPagesMax / kRegionPages - 1);
+      if (!with_history_) read_base(node);
       node.runs.resize(in_.count(kRegionPages, 4));
       if (node.runs.empty()) in_.fail();
       std::uint32_t next = 0;

@@ -26,6 +26,7 @@ class PackNumbers {
     }
     for (const Node& node : pack.nodes) {
       for (const PageRun& run : node.runs) ids.push_back(run.first.pack);
+      if (node.base.pack) ids.push_back(node.base.pack);
     }
     if (pack.version) {
       ids.push_back(pack.version->host_tables);
@@ -77,6 +78,8 @@ void write_nodes(WireWriter& out, const Pack& pack, const PackNumbers& numbers) 
   for (const Node& node : pack.nodes) {
     out.varint(node.index);
     out.varint(node.region);
+    out.varint(node.base.pack ? numbers.of(node.base.pack) : 0);
+    if (node.base.pack) out.varint(node.base.index);
     out.varint(node.runs.size());
     std::uint32_t next = 0;
     for (const PageRun& run : node.runs) {

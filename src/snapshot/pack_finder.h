@@ -54,7 +54,9 @@ class PackFinder {
   }
   void need_node(PackRef ref) {
     if (!seen_nodes_.insert(ref).second) return;
-    for (const PageRun& run : (*find_node(need(ref.pack), ref.index))->runs) {
+    const Node& node = **find_node(need(ref.pack), ref.index);
+    if (node.base.pack) need_node(node.base);
+    for (const PageRun& run : node.runs) {
       for (std::uint16_t i = 0; i < run.length; ++i)
         need_entry({run.first.pack, static_cast<std::uint16_t>(run.first.index + i)});
     }

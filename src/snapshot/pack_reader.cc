@@ -57,6 +57,37 @@ void PackReader::make_room(std::size_t bytes) {
   }
 }
 
+namespace {
+
+/// Adds what a node itself says, and returns its base.
+Result<PackRef> add_node(PackReader& packs, std::uint32_t region, PackRef ref,
+                         RegionPlaces& places) {
+  SW_TRY(const auto pack, packs.pack(ref.pack));
+  SW_TRY(const Node* const node, find_node(*pack, ref.index));
+  if (node->region != region)
+    return missing(ref.pack, fmt::format("table node {} is not of region {}", ref.index, region));
+  for (const PageRun& run : node->runs) {
+    for (std::size_t i = 0; i < run.length; ++i) {
+      RegionPlaces::Place& place = places.pages[run.page_in_region + i];
+      if (place.entry.pack) continue;
+      place = {{run.first.pack, static_cast<std::uint16_t>(run.first.index + i)}, run.plain};
+    }
+  }
+  return node->base;
+}
+
+}  // namespace
+
+Result<RegionPlaces> read_region(PackReader& packs, const RegionRef& region) {
+  RegionPlaces places;
+  SW_TRY(const PackRef base, add_node(packs, region.region, region.node, places));
+  places.base = base.pack ? base : region.node;
+  if (!base.pack) return places;
+  SW_TRY(const PackRef none, add_node(packs, region.region, base, places));
+  if (none.pack) return missing(base.pack, fmt::format("table node {} has a base", base.index));
+  return places;
+}
+
 Result<const Entry*> find_entry(const Pack& pack, std::uint16_t index) {
   const auto found = std::ranges::lower_bound(pack.entries, index, {}, &Entry::index);
   if (found != pack.entries.end() && found->index == index) return &*found;

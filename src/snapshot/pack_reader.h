@@ -4,6 +4,7 @@
 
 // Reads and checks packs, and keeps some of what it read. Good within one transaction.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -41,6 +42,18 @@ class PackReader {
   std::size_t kept_bytes_ = 0;
   std::uint64_t packs_read_ = 0;
 };
+
+/// Where the pages of a region are, as a node and its base say.
+struct RegionPlaces {
+  struct Place {
+    PackRef entry;  ///< no pack: the page is not stored
+    bool plain = false;
+  };
+  std::array<Place, kRegionPages> pages;
+  PackRef base;  ///< the node itself if it has none
+};
+/// Errors: kCorrupt.
+Result<RegionPlaces> read_region(PackReader& packs, const RegionRef& region);
 
 /// Errors: kCorrupt if the pack has none of that index.
 Result<const Entry*> find_entry(const Pack& pack, std::uint16_t index);

@@ -46,8 +46,8 @@ Pack sample_pack() {
              .base = {{2, 9}, 5},
              .check = 0x33333333},
             "\x01\x01x");
-  pack.nodes.push_back({0, 0, {{7, 2, {kSelf, 0}, true}, {100, 156, {{3, 4}, 17}, false}}});
-  pack.nodes.push_back({2, 1, {{44, 1, {kSelf, 3}, false}}});
+  pack.nodes.push_back({0, 0, {{7, 2, {kSelf, 0}, true}, {100, 156, {{3, 4}, 17}, false}}, {}});
+  pack.nodes.push_back({2, 1, {{44, 1, {kSelf, 3}, false}}, {{1, 9}, 4}});
   Version& version = pack.version.emplace();
   version.build = "b1";
   version.memory_bytes = 1 << 20;
@@ -243,6 +243,8 @@ TEST(Pack, GoldenPacksAreRead) {
     }
     EXPECT_EQ(pack->entries[2].base, expected.entries[2].base);
     EXPECT_EQ(pack->nodes[0].runs[1].first, expected.nodes[0].runs[1].first);
+    EXPECT_EQ(pack->nodes[0].base, PackRef{});
+    EXPECT_EQ(pack->nodes[1].base, version == 1 ? PackRef{} : expected.nodes[1].base);
     EXPECT_EQ(pack->version->pages, expected.version->pages);
     EXPECT_EQ(pack->version->digest, expected.version->digest);
     EXPECT_EQ(pack->version->history, version == 1 ? 4U : 0U);

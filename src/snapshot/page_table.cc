@@ -14,11 +14,11 @@ bool extends(const PageRun& run, std::uint32_t page, const PageState& state) {
 
 }  // namespace
 
-std::vector<PageRun> runs_of(const Region& region) {
+std::vector<PageRun> runs_of(const Region& region, std::uint32_t sequence) {
   std::vector<PageRun> runs;
   for (std::uint32_t page = 0; page < kRegionPages; ++page) {
     const PageState& state = region[page];
-    if (!state.stored()) continue;
+    if (state.place.pack.sequence <= sequence) continue;
     if (!runs.empty() && extends(runs.back(), page, state)) ++runs.back().length;
     else runs.push_back({static_cast<std::uint16_t>(page), 1, state.place, state.depth == 0});
   }

@@ -26,8 +26,8 @@ struct PageState {
 
 using Region = std::array<PageState, kRegionPages>;
 
-/// The stored pages of a region, for a table node.
-std::vector<PageRun> runs_of(const Region& region);
+/// The stored pages of a region, for a table node; those in packs after `sequence`.
+std::vector<PageRun> runs_of(const Region& region, std::uint32_t sequence = 0);
 
 /// One page's share of a version's digest, which is the sum of all of them.
 std::uint64_t digest_share(std::uint32_t page, std::uint64_t hash);
@@ -37,6 +37,7 @@ class PageTable {
   struct StoredRegion {
     std::unique_ptr<Region> pages;
     PackRef node;  ///< no pack: no page of it is stored
+    PackRef base;  ///< the last node of it that has no base, as long as no page of it was removed
   };
 
   /// Null when nothing is known of the page: it is as in the image.

@@ -29,24 +29,15 @@ Result<void> Restorer::restore(const Version& version, std::uint32_t newest_sequ
 }
 
 Result<void> Restorer::restore_region(const RegionRef& region) {
-  SW_TRY(const auto pack, packs_.pack(region.node.pack));
-  SW_TRY(const Node* const node, find_node(*pack, region.node.index));
-  if (node->region != region.region) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("snapshot pack {}: table node {} is not of region {}",
-                             to_string(pack->id), node->index, region.region)};
+  SW_TRY(const RegionPlaces places, read_region(packs_, region));
+  for (std::uint32_t i = 0; i < kRegionPages; ++i) {
+    const RegionPlaces::Place& place = places.pages[i];
+    if (!place.entry.pack) continue;
+    SW_CHECK_OK(restore_page(region.region * kRegionPages + i, place.entry, place.plain));
   }
-  for (const PageRun& run : node->runs) SW_CHECK_OK(restore_run(region.region, run));
-  live_.table.region(region.region).node = region.node;
-  return {};
-}
-
-Result<void> Restorer::restore_run(std::uint32_t region, const PageRun& run) {
-  for (std::uint16_t i = 0; i < run.length; ++i) {
-    const std::uint32_t page = region * kRegionPages + run.page_in_region + i;
-    const PackRef place = {run.first.pack, static_cast<std::uint16_t>(run.first.index + i)};
-    SW_CHECK_OK(restore_page(page, place, run.plain));
-  }
+  PageTable::StoredRegion& stored = live_.table.region(region.region);
+  stored.node = region.node;
+  stored.base = places.base;
   return {};
 }
 

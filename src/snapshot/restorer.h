@@ -27,7 +27,6 @@ class Restorer {
 
  private:
   Result<void> restore_region(const RegionRef& region);
-  Result<void> restore_run(std::uint32_t region, const PageRun& run);
   Result<void> restore_page(std::uint32_t page, PackRef place, bool plain);
   Result<void> build_page(std::uint32_t page, PageState& state, Page& content);
   Result<Against> apply(std::uint32_t page, const Pack& pack, const Entry& entry, Page& content);

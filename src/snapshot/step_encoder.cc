@@ -263,17 +263,29 @@ class StepEncoder {
     for (const Change& change : out_.changes) {
       PageTable::StoredRegion& stored = out_.regions[change.page / kRegionPages];
       if (!stored.pages) {
-        stored.pages =
-            std::make_unique<Region>(*live_.table.region(change.page / kRegionPages).pages);
+        const PageTable::StoredRegion& before = live_.table.region(change.page / kRegionPages);
+        stored.pages = std::make_unique<Region>(*before.pages);
+        if (!key_step_) stored.base = before.base;
       }
+      if (change.removed) stored.base = {};
       (*stored.pages)[change.page % kRegionPages] = change.removed ? PageState{} : change.state;
     }
     for (auto& [region, stored] : out_.regions) {
-      std::vector<PageRun> runs = runs_of(*stored.pages);
-      if (runs.empty()) continue;
-      const auto index = static_cast<std::uint16_t>(pack_.nodes.size());
-      stored.node = {last_, index};
-      pack_.nodes.push_back({index, region, std::move(runs)});
+      Node node{.index = static_cast<std::uint16_t>(pack_.nodes.size()),
+                .region = region,
+                .runs = runs_of(*stored.pages),
+                .base = {}};
+      if (node.runs.empty()) continue;
+      stored.node = {last_, node.index};
+      if (stored.base.pack) {
+        std::vector<PageRun> differences = runs_of(*stored.pages, stored.base.pack.sequence);
+        if (differences.size() < node.runs.size()) {
+          node.runs = std::move(differences);
+          node.base = stored.base;
+        }
+      }
+      if (!node.base.pack) stored.base = stored.node;
+      pack_.nodes.push_back(std::move(node));
     }
   }
 
