@@ -180,7 +180,12 @@ void register_context_benchmarks(const std::string& language, const Load& load) 
   if (found == programs().end()) return;
   const Programs& code = found->second;
   add("step/" + language, [=](benchmark::State& s) { step(s, load(), code); });
-  add("sandbox_step/" + language, [=](benchmark::State& s) { sandbox_step(s, load(), code.set); });
+  add("sandbox_step/" + language,
+      [=](benchmark::State& s) { sandbox_step(s, load(), code.set, Durability::kCommit); });
+  add("sandbox_step_relaxed/" + language,
+      [=](benchmark::State& s) { sandbox_step(s, load(), code.set, Durability::kRelaxed); });
+  add("steps_at_once/" + language,
+      [=](benchmark::State& s) { steps_at_once(s, load(), code.set); });
   add("step_under_load/" + language,
       [=](benchmark::State& s) { step_under_load(s, load(), code.set); });
   add("restore/" + language, [=](benchmark::State& s) { restore_evicted(s, load(), code); });

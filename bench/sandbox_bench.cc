@@ -2,14 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox_bench.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <iterator>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 #include "folder.h"
@@ -59,11 +65,13 @@ class BusyProcesses {
 /// A context of a sandbox on disk.
 class Steps {
  public:
-  Steps(const std::shared_ptr<engine::Engine>& engine, std::string code)
+  Steps(const std::shared_ptr<engine::Engine>& engine, std::string code,
+        Durability durability = Durability::kCommit)
       : host_(must(Host::open({.data_folder = folder_.path() / "data", .engines = {engine}}))),
         sandbox_(host_.sandbox("bench")),
         run_{.language = engine->info().language, .code = std::move(code)} {
     run_.limits.wall_max = std::chrono::minutes(10);
+    run_.durability = durability;
     for (int i = 0; i < kWarmUp; ++i) take();
   }
 
@@ -97,10 +105,152 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
+void sync_8k(benchmark::State& state) {
+  constexpr std::size_t kBytes = 8192;
+  constexpr std::size_t kFileBytes = std::size_t{4} << 20;
+  const Folder folder;
+  const int file = ::open((folder.path() / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const std::vector<char> content(kFileBytes);
+  if (file < 0 || ::write(file, content.data(), kFileBytes) != kFileBytes || ::fsync(file) != 0)
+    fail("no file can be written");
+  std::size_t at = 0;
+  for (auto _ : state) {
+    if (::pwrite(file, content.data(), kBytes, static_cast<off_t>(at)) != kBytes ||
+        ::fdatasync(file) != 0)
+      fail("the file cannot be written");
+    at = (at + kBytes) % kFileBytes;
+  }
+  ::close(file);
+}
+
 void sandbox_step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
-                  const std::string& code) {
-  Steps steps(engine, code);
+                  const std::string& code, Durability durability) {
+  Steps steps(engine, code, durability);
   for (auto _ : state) steps.take();
+}
+
+namespace {
+
+constexpr int kContextsAtOnce = 64;
+constexpr int kRunners = 2;
+
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// Runs a cell in each context, again when it has ended, until there were so many.
+class Stepper {
+ public:
+  Stepper(const Sandbox& sandbox, Run run, int contexts)
+      : sandbox_(sandbox), run_(std::move(run)), contexts_(contexts) {}
+
+  void take(int steps) {
+    left_ = steps;
+    const int at_once = std::min(contexts_, steps);
+    running_ = at_once;
+    for (int i = 0; i < at_once; ++i) begin(i);
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return running_ == 0; });
+  }
+
+ private:
+  void begin(int context) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (left_ == 0) {
+        if (--running_ == 0) ended_.notify_all();
+        return;
+      }
+      --left_;
+    }
+    Run run = run_;
+    run.context = "c" + std::to_string(context);
+    sandbox_.start(std::move(run), ignored_, [this, context](const Result<Outcome>& outcome) {
+      if (!outcome.ok()) fail(outcome.error().message);
+      begin(context);
+    });
+  }
+
+  const Sandbox sandbox_;
+  const Run run_;
+  const int contexts_;
+  RunOutput ignored_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  int left_ = 0;
+  int running_ = 0;
+};
+
+double steps_per_second(Stepper& stepper, int steps) {
+  const auto begin = std::chrono::steady_clock::now();
+  stepper.take(steps);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return steps / took.count();
+}
+
+}  // namespace
+
+void steps_at_once(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+                   const std::string& code) {
+  constexpr int kSteps = 1000;
+  const Folder folder;
+  const Host host = must(Host::open(
+      {.data_folder = folder.path() / "data", .runs_at_once = kRunners, .engines = {engine}}));
+  const Sandbox sandbox = host.sandbox("bench");
+  Run run{.language = engine->info().language, .code = code};
+  run.limits.wall_max = std::chrono::minutes(10);
+  Stepper alone(sandbox, run, 1);
+  Stepper at_once(sandbox, run, kContextsAtOnce);
+  at_once.take(kContextsAtOnce * 5);
+  const double one = steps_per_second(alone, kSteps / 2);
+  double many = 0;
+  double cpu = 0;
+  std::int64_t rounds = 0;
+  for (auto _ : state) {
+    const double before = cpu_seconds();
+    many += steps_per_second(at_once, kSteps);
+    cpu += cpu_seconds() - before;
+    ++rounds;
+  }
+  const auto times = static_cast<double>(rounds);
+  state.counters["steps_per_s"] = many / times;
+  state.counters["times_one"] = many / times / one;
+  state.counters["cpu_ms"] = cpu * 1e3 / times / kSteps;
+  state.counters["of_two_cores"] = many / times * (cpu / times / kSteps) / 2;
+}
+
+void sandbox_fork(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+                  const std::string& code) {
+  constexpr std::size_t kFileBytes = std::size_t{10} << 20;
+  const Folder folder;
+  const Host host =
+      must(Host::open({.data_folder = folder.path() / "data",
+                       .sandboxes = {.files = {.file_bytes_max = kFileBytes,
+                                               .tree_bytes_max = 20 * kFileBytes,
+                                               .entries_max = 4096}},
+                       .engines = {engine}}));
+  const Sandbox sandbox = host.sandbox("bench");
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = "file-" + std::to_string(i);
+    must(sandbox.files().write(name, std::string(kFileBytes, static_cast<char>('a' + i))));
+  }
+  for (int i = 0; i < 4; ++i) {
+    Run run{.language = engine->info().language, .code = code, .context = "c" + std::to_string(i)};
+    must(sandbox.run(std::move(run)));
+  }
+  int forks = 0;
+  for (auto _ : state) {
+    const std::string name = "fork-" + std::to_string(forks++);
+    must(sandbox.fork(name));
+    state.PauseTiming();
+    must(host.sandbox(name).destroy());
+    state.ResumeTiming();
+  }
 }
 
 void step_under_load(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,

@@ -11,8 +11,19 @@
 
 namespace sw {
 
-/// A small cell through a host: queue, guest thread, sandbox, Interpreter, both commits.
+/// What the disk takes for 8 KB within a file: the least that a durable step can cost.
+void sync_8k(benchmark::State& state);
+
+/// A small cell through a host: queue, guest thread, Interpreter, sandbox, commit.
 void sandbox_step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+                  const std::string& code, Durability durability);
+
+/// The same in 64 contexts of one sandbox at once, on two threads, set against one context alone.
+void steps_at_once(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+                   const std::string& code);
+
+/// Copies a sandbox that has 100 MB in files and four contexts.
+void sandbox_fork(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
                   const std::string& code);
 
 /// The same beside two processes that keep the processors busy, set against alone.

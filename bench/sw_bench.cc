@@ -283,6 +283,16 @@ void register_many(const Load& load) {
       ->UseRealTime();
 }
 
+void register_storage(const Load& load) {
+  benchmark::RegisterBenchmark("fdatasync/8k", sync_8k)
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+  benchmark::RegisterBenchmark("sandbox_fork/100mb",
+                               [=](benchmark::State& s) { sandbox_fork(s, load(), "let x = 1"); })
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+
 /// Prepares the language if need be, which can take minutes.
 Load loader(engine::Machine& machine, std::unique_ptr<engine::Language> language) {
   const std::shared_ptr<host::LazyEngine> lazy =
@@ -303,6 +313,7 @@ int run(int argc, char** argv) {
     if (id != "javascript") continue;
     register_many(load);
     register_files_benchmarks(load);
+    register_storage(load);
   }
   const auto checked = must(engine::Machine::create({.stop_means = wasm::StopMeans::kEpoch}));
   register_checked(loader(*checked, must(engine::find_language("javascript"))));

@@ -4,19 +4,30 @@
 
 #include <fmt/format.h>
 
+#include "cli/units.h"
 #include "sandbox_workers/host.h"
 
 namespace sw::cli {
 
 Result<int> backup_command(const Caller& caller, DataFolder& folder, const std::string& target) {
   // Whoever has the folder makes the copy.
-  SW_CHECK_OK(folder.open_if_owned());
-  SW_TRY(const BackupReport report, back_up(folder.path(), caller.reach(target)));
+  SW_TRY(const auto host, folder.open_if_owned());
+  const std::filesystem::path copy = caller.reach(target);
+  SW_TRY(const BackupReport report, host ? host->back_up(copy) : back_up(folder.path(), copy));
   caller.streams.print("{} objects copied to {}\n", report.objects, target);
   for (const std::string& damaged : report.damaged) {
     caller.streams.tell(fmt::format("not copied: {}\n", damaged));
   }
   return report.damaged.empty() ? 0 : 1;
+}
+
+Result<int> storage_check_command(const Caller& caller, const std::string& target) {
+  SW_TRY(const DataFolderCheck check, check_data_folder(caller.reach(target)));
+  caller.streams.print("{} objects in {} layers; {} frames ({}) in the journal\n", check.objects,
+                       check.layers, check.frames, show_bytes(check.journal_bytes));
+  for (const std::string& problem : check.problems) caller.streams.print("{}\n", problem);
+  if (check.problems.empty()) caller.streams.print("nothing is wrong\n");
+  return check.problems.empty() ? 0 : 1;
 }
 
 }  // namespace sw::cli

@@ -14,4 +14,7 @@ namespace sw::cli {
 /// damaged, and the rest was copied.
 Result<int> backup_command(const Caller& caller, DataFolder& folder, const std::string& target);
 
+/// Checks a data folder that no process uses, and returns 1 if something is wrong.
+Result<int> storage_check_command(const Caller& caller, const std::string& target);
+
 }  // namespace sw::cli

@@ -69,6 +69,7 @@ struct RunArguments {
   std::string cpu;
   std::string memory;
   std::string on_error = "keep";
+  std::string durability;
 };
 
 Result<RunCommandOptions> checked(const CLI::App& command, const RunArguments& arguments) {
@@ -96,7 +97,13 @@ Result<RunCommandOptions> checked(const CLI::App& command, const RunArguments& a
                  0};
   }
   options.on_error = *on_error;
-  return options;
+  if (arguments.durability.empty()) return options;
+  options.durability = protocol::parse_durability(arguments.durability);
+  if (options.durability) return options;
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("invalid --durability '{}' (use commit or relaxed)",
+                           arguments.durability),
+               0};
 }
 
 /// What is run, and with what.
@@ -149,6 +156,9 @@ void add_run(CLI::App& app, Chosen& chosen) {
       ->add_option("--context", options.context,
                    "Context of the sandbox (default: the one named after the language)")
       ->check(not_empty);
+  command->add_option("--durability", arguments->durability,
+                      "When the run counts as stored in the sandbox: commit (on disk), or relaxed "
+                      "(at once; a crash may lose the last 100 ms)");
   add_data_option(*command, *folder);
   command->callback([=, &chosen] {
     const RunCommandOptions& known = arguments->options;
@@ -242,6 +252,20 @@ void add_backup(CLI::App& app, Chosen& chosen) {
   });
 }
 
+void add_storage(CLI::App& app, Chosen& chosen) {
+  const auto target = std::make_shared<std::string>();  // shared by the parser's functions
+  CLI::App* const group = app.add_subcommand("storage", "Look after a data folder: check");
+  group->require_subcommand(1);
+  CLI::App* const check =
+      group->add_subcommand("check", "Read everything in a data folder, and say what is damaged");
+  check->add_option("folder", *target, "Data folder")->required();
+  check->callback([=, &chosen] {
+    chosen.command.perform = [=](const Caller& caller, DataFolder&) {
+      return storage_check_command(caller, *target);
+    };
+  });
+}
+
 void add_commands(CLI::App& app, Chosen& chosen) {
   add_run(app, chosen);
   add_repl(app, chosen);
@@ -253,6 +277,7 @@ void add_commands(CLI::App& app, Chosen& chosen) {
   add_for_languages(app, chosen, "conformance", "Check that languages meet the engine contract",
                     conformance_command);
   add_backup(app, chosen);
+  add_storage(app, chosen);
 }
 
 int report(const Caller& caller, const Error& error) {

@@ -219,6 +219,7 @@ Result<Job> prepare(const Caller& caller, const RunCommandOptions& options) {
   run.args = {program.name.empty() ? "-c" : program.name};
   run.args.insert(run.args.end(), options.arguments.begin(), options.arguments.end());
   run.on_error = options.on_error;
+  run.durability = options.durability;
   SW_TRY(run.env, parse_env(options.env));
   SW_TRY(run.input, open_input(caller, options));
   SW_CHECK_OK(validate(run));

@@ -25,6 +25,7 @@ struct RunCommandOptions {
   std::string stdin_file;        ///< "-": this process's; empty: none
   std::string workspace;
   AfterError on_error = AfterError::kKeep;
+  std::optional<Durability> durability;  ///< absent: as the sandbox says
   std::chrono::nanoseconds wall_max{};
   std::chrono::nanoseconds cpu_max{};  ///< zero: none
   std::optional<std::uint64_t> memory_bytes_max;

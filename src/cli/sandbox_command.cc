@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <boost/json.hpp>
+#include <charconv>
 
 #include "base/standard_streams.h"
 #include "cli/terminal.h"
@@ -80,13 +81,45 @@ Result<void> remove(const Caller& caller, const Context& context) {
   return {};
 }
 
+/// Digits only are a step.
+ContextVersion version_of(const std::string& text) {
+  if (text.empty()) return {};
+  std::uint64_t step = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) return step;
+  return text;
+}
+
+constexpr const char* kHistoryRow = "{:>8} {:<24}  {:>9}  {:<20}  {}\n";
+
+constexpr const char* kCheckpointRow = "{:<36} {:<32} {:<24}  {}\n";
+
+json::object history_json(const HistoryEntry& entry) {
+  return {{"step", entry.step},
+          {"takenAt", milliseconds(entry.taken_at)},
+          {"code", entry.code},
+          {"bytes", entry.bytes},
+          {"files", json::value_from(entry.files)},
+          {"filesChanged", entry.files_changed},
+          {"current", entry.current},
+          {"checkpoints", json::value_from(entry.checkpoints)}};
+}
+
+std::string files_of(const HistoryEntry& entry) {
+  if (entry.files.empty()) return "-";
+  const std::size_t more = entry.files_changed - 1;
+  return printable(entry.files.front()) + (more == 0 ? "" : fmt::format(" +{}", more));
+}
+
 Result<void> act(const Caller& caller, ContextAction action, const ContextCommandOptions& options,
                  const Context& context) {
   switch (action) {
-    case ContextAction::kFork: SW_CHECK_OK(context.fork(options.argument)); return {};
+    case ContextAction::kFork:
+      SW_CHECK_OK(context.fork(options.argument, version_of(options.from)));
+      return {};
     case ContextAction::kUndo: return context.undo(options.runs);
     case ContextAction::kCheckpoint: return context.checkpoint(options.argument);
-    case ContextAction::kRestore: return context.restore(options.argument);
+    case ContextAction::kRestore: return context.restore(version_of(options.argument));
     case ContextAction::kRemoveCheckpoint: return context.remove_checkpoint(options.argument);
     case ContextAction::kDelete: return remove(caller, context);
   }
@@ -168,6 +201,78 @@ Result<int> delete_sandbox_command(const Caller& caller, DataFolder& folder,
   TerminalSink terminal(caller.streams);
   SW_CHECK_OK(sandbox.destroy(terminal));
   if (const auto failed = terminal.stdout_failure()) return cannot_print(*failed);
+  return 0;
+}
+
+Result<int> sandbox_version_command(const Caller& caller, DataFolder& folder, SandboxAction action,
+                                    const SandboxVersionOptions& options) {
+  SW_TRY(const auto host, folder.open_existing());
+  if (!host) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("no data folder at {}", folder.path().native()), 0};
+  }
+  const Sandbox sandbox = host->sandbox(options.sandbox);
+  switch (action) {
+    case SandboxAction::kCheckpoint: {
+      SW_TRY(const SandboxCheckpoint made, sandbox.checkpoint(options.checkpoint));
+      if (options.checkpoint.empty()) caller.streams.print("{}\n", made.name);
+      return 0;
+    }
+    case SandboxAction::kRestore: SW_CHECK_OK(sandbox.restore(options.checkpoint)); return 0;
+    case SandboxAction::kFork: SW_CHECK_OK(sandbox.fork(options.new_sandbox)); return 0;
+    case SandboxAction::kForkCheckpoint:
+      SW_CHECK_OK(host->fork_checkpoint(options.checkpoint, options.new_sandbox));
+      return 0;
+    case SandboxAction::kRemoveCheckpoint:
+      SW_CHECK_OK(host->remove_checkpoint(options.checkpoint));
+      return 0;
+  }
+  return 0;
+}
+
+Result<int> checkpoints_command(const Caller& caller, DataFolder& folder, bool json) {
+  json::array list;
+  SW_TRY(const auto host, folder.open_existing());
+  if (!json) caller.streams.print(kCheckpointRow, "CHECKPOINT", "SANDBOX", "TAKEN", "CONTEXTS");
+  for (std::string after; host;) {
+    SW_TRY(const auto checkpoints, host->checkpoints(after));
+    for (const SandboxCheckpoint& one : checkpoints) {
+      if (json) {
+        list.push_back({{"name", one.name},
+                        {"sandbox", one.sandbox},
+                        {"takenAt", milliseconds(one.taken_at)},
+                        {"contexts", json::value_from(one.contexts)}});
+      } else {
+        caller.streams.print(kCheckpointRow, one.name, one.sandbox, show_time(one.taken_at),
+                             fmt::format("{}", fmt::join(one.contexts, ", ")));
+      }
+    }
+    if (checkpoints.empty()) break;
+    after = checkpoints.back().name;
+  }
+  if (json) caller.streams.print("{}\n", json::serialize(list));
+  return 0;
+}
+
+Result<int> history_command(const Caller& caller, DataFolder& folder, const std::string& sandbox,
+                            const std::string& context, bool json) {
+  SW_TRY(const Sandbox opened, open_sandbox(folder, sandbox));
+  const auto history = opened.context(context).history();
+  if (!history.ok()) return history.error();
+  json::array list;
+  if (!json) caller.streams.print(kHistoryRow, "STEP", "TAKEN", "STORED", "FILES", "CODE");
+  for (const HistoryEntry& entry : *history) {
+    if (json) {
+      list.push_back(history_json(entry));
+      continue;
+    }
+    std::string labels;
+    for (const std::string& label : entry.checkpoints) labels += " [" + label + "]";
+    caller.streams.print(kHistoryRow, fmt::format("{}{}", entry.current ? "*" : "", entry.step),
+                         show_time(entry.taken_at), show_bytes(entry.bytes), files_of(entry),
+                         printable(entry.code) + labels);
+  }
+  if (json) caller.streams.print("{}\n", json::serialize(list));
   return 0;
 }
 

@@ -36,6 +36,7 @@ struct ContextCommandOptions {
   std::string context;
   std::string argument;  ///< the new context's id, or a checkpoint's label
   std::uint32_t runs = 1;
+  std::string from;  ///< a step or a checkpoint's label; empty: what is saved now
 };
 
 /// Lists the sandboxes of a data folder.
@@ -46,6 +47,31 @@ Result<int> sandbox_info_command(const Caller& caller, DataFolder& folder, const
                                  bool json);
 
 Result<int> delete_sandbox_command(const Caller& caller, DataFolder& folder, const std::string& id);
+
+enum class SandboxAction : std::uint8_t {
+  kCheckpoint,
+  kRestore,
+  kFork,
+  kForkCheckpoint,
+  kRemoveCheckpoint,
+};
+
+struct SandboxVersionOptions {
+  std::string sandbox;
+  std::string checkpoint;  ///< empty: it gets an id
+  std::string new_sandbox;
+};
+
+/// Does something with a version of a whole sandbox.
+Result<int> sandbox_version_command(const Caller& caller, DataFolder& folder, SandboxAction action,
+                                    const SandboxVersionOptions& options);
+
+/// Lists the checkpoints of sandboxes.
+Result<int> checkpoints_command(const Caller& caller, DataFolder& folder, bool json);
+
+/// Lists the steps of a context that can be gone back to.
+Result<int> history_command(const Caller& caller, DataFolder& folder, const std::string& sandbox,
+                            const std::string& context, bool json);
 
 /// Lists the contexts of a sandbox.
 Result<int> contexts_command(const Caller& caller, DataFolder& folder, const std::string& sandbox,

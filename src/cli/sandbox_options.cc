@@ -17,6 +17,7 @@ struct Arguments {
   std::filesystem::path folder;
   bool json = false;
   ContextCommandOptions options;
+  SandboxVersionOptions versions;
 };
 
 using Perform = std::function<Result<int>(const Caller&, DataFolder&, const Arguments&)>;
@@ -43,10 +44,52 @@ void add_sandbox(CLI::App& command, Arguments& arguments) {
   command.add_option("sandbox", arguments.options.sandbox, "Name of the sandbox")->required();
 }
 
+/// A new command of a group; the group's options may stand behind it, too.
+using NewCommand = std::function<CLI::App*(const char* name, const char* what)>;
+
+void add_versions(const NewCommand& add, Chosen& chosen,
+                  const std::shared_ptr<Arguments>& arguments) {
+  SandboxVersionOptions& options = arguments->versions;
+  const auto acting = [&](CLI::App& command, SandboxAction action) {
+    choose(command, chosen, arguments,
+           [action](const Caller& caller, DataFolder& folder, const Arguments& known) {
+             return sandbox_version_command(caller, folder, action, known.versions);
+           });
+  };
+  const char* const of_sandbox = "Name of the sandbox";
+  const char* const of_new = "Name of the new sandbox";
+  const char* const of_checkpoint = "Name of the checkpoint";
+  CLI::App* const checkpoint = add("checkpoint", "Keep a whole sandbox as it is now");
+  checkpoint->add_option("sandbox", options.sandbox, of_sandbox)->required();
+  checkpoint->add_option("name", options.checkpoint,
+                         "Name of the checkpoint (default: an id, which is printed)");
+  acting(*checkpoint, SandboxAction::kCheckpoint);
+  choose(*add("checkpoints", "List the checkpoints of all sandboxes"), chosen, arguments,
+         [](const Caller& caller, DataFolder& folder, const Arguments& known) {
+           return checkpoints_command(caller, folder, known.json);
+         });
+  CLI::App* const restore = add("restore", "Make a sandbox what a checkpoint is");
+  restore->add_option("sandbox", options.sandbox, of_sandbox)->required();
+  restore->add_option("checkpoint", options.checkpoint, of_checkpoint)->required();
+  acting(*restore, SandboxAction::kRestore);
+  CLI::App* const fork = add("fork", "Create a sandbox from another sandbox's state");
+  fork->add_option("sandbox", options.sandbox, of_sandbox)->required();
+  fork->add_option("new", options.new_sandbox, of_new)->required();
+  acting(*fork, SandboxAction::kFork);
+  CLI::App* const from = add("fork-checkpoint", "Create a sandbox from a checkpoint");
+  from->add_option("checkpoint", options.checkpoint, of_checkpoint)->required();
+  from->add_option("new", options.new_sandbox, of_new)->required();
+  acting(*from, SandboxAction::kForkCheckpoint);
+  CLI::App* const remove = add("remove-checkpoint", "Delete a checkpoint");
+  remove->add_option("checkpoint", options.checkpoint, of_checkpoint)->required();
+  acting(*remove, SandboxAction::kRemoveCheckpoint);
+}
+
 void add_sandboxes(CLI::App& app, Chosen& chosen) {
   const auto arguments = arguments_with(chosen);
   CLI::App* const group =
-      app.add_subcommand("sandboxes", "Manage sandboxes: list (the default), info, delete");
+      app.add_subcommand("sandboxes", "Manage sandboxes: list (the default), info, delete, "
+                                      "checkpoint, restore, fork");
   group->require_subcommand(0, 1);
   add_data_option(*group, arguments->folder);
   group->add_flag("--json", arguments->json, "Print as JSON");
@@ -70,6 +113,7 @@ void add_sandboxes(CLI::App& app, Chosen& chosen) {
          [](const Caller& caller, DataFolder& folder, const Arguments& known) {
            return delete_sandbox_command(caller, folder, known.options.sandbox);
          });
+  add_versions(add, chosen, arguments);
   // Called after those of its commands.
   group->callback([=, &chosen] {
     if (!group->get_subcommands().empty()) return;
@@ -97,7 +141,8 @@ void add_listing(CLI::App& app, Chosen& chosen, const char* name, const char* wh
 void add_context(CLI::App& app, Chosen& chosen) {
   const auto arguments = arguments_with(chosen);
   CLI::App* const group =
-      app.add_subcommand("context", "Manage a context: fork, undo, checkpoint, restore, delete");
+      app.add_subcommand("context", "Manage a context: history, fork, undo, checkpoint, restore, "
+                                    "delete");
   group->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, ContextAction action,
                        const char* argument = nullptr, const char* meaning = "") {
@@ -115,14 +160,28 @@ void add_context(CLI::App& app, Chosen& chosen) {
   };
   const char* const label = "Label of the checkpoint";
   add("fork", "Create a context from another context's state", ContextAction::kFork, "new",
-      "Name of the new context");
+      "Name of the new context")
+      ->add_option("--from", arguments->options.from,
+                   "Step or checkpoint to begin from (default: what is saved now)");
   add("undo", "Undo the last runs' changes to memory", ContextAction::kUndo)
       ->add_option("--runs", arguments->options.runs, "Number of runs to undo")
       ->capture_default_str();
   add("checkpoint", "Save the state under a label", ContextAction::kCheckpoint, "label", label);
-  add("restore", "Restore a checkpoint", ContextAction::kRestore, "label", label);
+  add("restore", "Go back to a step or a checkpoint", ContextAction::kRestore, "version",
+      "Number of a step (see context history), or label of a checkpoint");
   add("remove-checkpoint", "Delete a checkpoint", ContextAction::kRemoveCheckpoint, "label", label);
   add("delete", "Delete a context", ContextAction::kDelete);
+  CLI::App* const history =
+      group->add_subcommand("history", "List the steps of a context that can be gone back to");
+  add_data_option(*history, arguments->folder);
+  add_sandbox(*history, *arguments);
+  history->add_option("context", arguments->options.context, "Name of the context")->required();
+  history->add_flag("--json", arguments->json, "Print as JSON");
+  choose(*history, chosen, arguments,
+         [](const Caller& caller, DataFolder& folder, const Arguments& known) {
+           return history_command(caller, folder, known.options.sandbox, known.options.context,
+                                  known.json);
+         });
 }
 
 }  // namespace

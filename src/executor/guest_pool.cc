@@ -74,12 +74,20 @@ class GuestPool::Impl {
   /// A thread, and the slot of the guest on it.
   struct Guest final : Slot {
     explicit Guest(Impl& owner) : pool(owner) {}
-    void on_wait() override { pool.pause(); }
-    void on_resume() override { pool.resume(*this); }
+    void on_wait() override {
+      if (!released) pool.pause();
+    }
+    void on_resume() override {
+      if (!released) pool.resume(*this);
+    }
+    void release() override {
+      if (!std::exchange(released, true)) pool.pause();
+    }
 
     Impl& pool;
     pthread_t thread = {};
     WaitingPtr job;                    // to run; null: the thread ends
+    bool released = false;             // its job has no slot any more; the thread's own
     std::binary_semaphore go{0};       // released when there is a job
     std::binary_semaphore compute{0};  // released when a guest that has waited may go on
   };
@@ -236,6 +244,7 @@ GuestPool::Impl::WaitingPtr GuestPool::Impl::take_next() {
 /// Back to the head of the queue.
 void GuestPool::Impl::untake(const WaitingPtr& waiting) {
   leave(waiting->request);
+  --computing_;
   auto& queue = queues_[waiting->request.owner];
   if (queue.empty()) rotation_.push_front(waiting->request.owner);
   queue.push_front(waiting);
@@ -246,7 +255,6 @@ void GuestPool::Impl::untake(const WaitingPtr& waiting) {
 /// A job is not in progress any more.
 void GuestPool::Impl::leave(const Request& request) {
   --in_progress_;
-  --computing_;
   memory_ -= request.memory_bytes;
   if (!request.turn.empty()) turns_.erase(request.turn);
 }
@@ -292,6 +300,7 @@ void GuestPool::Impl::work(Guest& guest) {
     if (!waiting) return;
     while (waiting) {
       waiting->on_cancel.reset();
+      guest.released = false;
       waiting->job(&guest);
       waiting->job = nullptr;  // what it holds goes before its turn ends
       waiting = finished(guest, waiting->request);
@@ -303,6 +312,7 @@ void GuestPool::Impl::work(Guest& guest) {
 GuestPool::Impl::WaitingPtr GuestPool::Impl::finished(Guest& guest, const Request& request) {
   const MutexLock lock(mutex_);
   leave(request);
+  if (!guest.released) --computing_;
   WaitingPtr next;
   if (computing_ < slots_ && resuming_.empty()) next = take_next();
   if (!next) idle_.push_back(&guest);

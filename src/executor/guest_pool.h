@@ -44,7 +44,11 @@ struct GuestPoolStats {
 class GuestPool {
  public:
   /// What a job has while it runs: the right to compute. Tell it when the guest waits.
-  class Slot : public WaitObserver {};
+  class Slot : public WaitObserver {
+   public:
+    /// The job computes no more: another does instead, while it waits for the end of something.
+    virtual void release() = 0;
+  };
 
   /// Called once: on a guest thread with a slot, or with an Error on the thread that submitted,
   /// cancelled or shut down. It must not throw.

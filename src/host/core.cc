@@ -83,11 +83,18 @@ Result<void> Core::open() {
                                                    .contexts_max = settings.contexts_max,
                                                    .run_limits = {},
                                                    .home = settings.home,
-                                                   .profile = settings.profile}});
+                                                   .durability = settings.durability,
+                                                   .profile = settings.profile},
+                                       .storage = storage_.get(),
+                                       .interpreter_object = [this](const auto& binding,
+                                                                    const auto& key) {
+                                         return interpreter_object(binding, key);
+                                       }});
   for (const HostedLanguage& language : languages_) {
     parts_->bindings.emplace(language.binding, language.worker);
   }
   sandboxes_.emplace(*objects_, *parts_);
+  versions_.emplace(*storage_, *sandboxes_, *parts_);
   objects_->start_alarms();
   return {};
 }
@@ -102,7 +109,9 @@ Result<void> Core::open_storage() {
   if (options_.must_exist && !std::filesystem::exists(folder, failed) && !failed) {
     return Error{ErrorCode::kNotFound, fmt::format("no data folder at {}", folder.native()), 0};
   }
-  SW_TRY(storage_, storage::open_sqlite_storage(folder, {.on_notice = options_.on_notice}));
+  SW_TRY(storage_, storage::open_sqlite_storage(
+                       folder, {.on_notice = options_.on_notice,
+                                .waiting = [this] { return guests_.stats().queued; }}));
   return {};
 }
 
@@ -139,6 +148,13 @@ void Core::add_language(std::shared_ptr<engine::Engine> engine) {
       interpreter::WorkerParts{
           .objects = *objects_, .clock = *clock_, .guests = guests_, .residency = residency_});
   languages_.push_back(std::move(hosted));
+}
+
+std::optional<storage::ObjectName> Core::interpreter_object(const std::string& binding,
+                                                            const std::string& key) const {
+  const auto found = std::ranges::find(languages_, binding, &HostedLanguage::binding);
+  if (found == languages_.end()) return std::nullopt;
+  return found->worker->object_of(key);
 }
 
 Result<const HostedLanguage*> Core::language(std::string_view name) const {

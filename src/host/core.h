@@ -17,6 +17,7 @@
 #include "interpreter/worker.h"
 #include "object/host.h"
 #include "sandbox/sandboxes.h"
+#include "sandbox/versions.h"
 #include "sandbox_workers/engine/machine.h"
 #include "sandbox_workers/host/host.h"
 #include "storage/memory/memory_storage.h"
@@ -52,6 +53,8 @@ class Core {
     return sandboxes_->get(id);
   }
 
+  sandbox::Versions& versions() { return *versions_; }
+
   RunHandle start(Run run, RunEvents& events, RunDone done);
   RunHandle start_in(const std::string& sandbox, Run run, RunEvents& events, RunDone done);
   /// Waits for what `start` or `start_in` began, and puts what it printed into the outcome.
@@ -76,6 +79,8 @@ class Core {
   Result<void> open_storage();
   Result<void> add_languages();
   void add_language(std::shared_ptr<engine::Engine> engine);
+  std::optional<storage::ObjectName> interpreter_object(const std::string& binding,
+                                                        const std::string& key) const;
   std::shared_ptr<Started> begin(Run& run, RunDone done);
   /// Finds the sandbox and context of a run, and hands it over.
   Result<void> send(const std::string& sandbox, Run run, RunEvents& events,
@@ -93,6 +98,7 @@ class Core {
   std::vector<HostedLanguage> languages_;
   std::optional<sandbox::SandboxParts> parts_;
   std::optional<sandbox::Sandboxes> sandboxes_;
+  std::optional<sandbox::Versions> versions_;
 };
 
 }  // namespace sw::host

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox_workers/host/host.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "bake/bake.h"
@@ -12,7 +14,8 @@
 #include "host/lazy_engine.h"
 #include "sandbox/names.h"
 #include "sandbox_workers/engine/all_languages.h"
-#include "storage/sqlite/backup.h"
+#include "storage/sqlite/check.h"
+#include "storage/sqlite/sqlite_storage.h"
 
 namespace sw {
 
@@ -48,6 +51,28 @@ Result<std::vector<std::string>> Host::sandboxes(const std::string& after,
   std::vector<std::string> ids;
   for (const storage::ObjectInfo& object : found) ids.push_back(object.name.id);
   return ids;
+}
+
+Result<std::vector<SandboxCheckpoint>> Host::checkpoints(const std::string& after,
+                                                         std::size_t count_max) const {
+  SW_TRY(auto found, core_->versions().checkpoints(after, count_max));
+  std::vector<SandboxCheckpoint> checkpoints;
+  for (sandbox::SandboxCheckpoint& one : found) {
+    checkpoints.push_back({.name = std::move(one.name),
+                           .sandbox = std::move(one.sandbox),
+                           .taken_at = TimePoint(std::chrono::milliseconds(one.taken_at_ms)),
+                           .contexts = std::move(one.contexts)});
+  }
+  return checkpoints;
+}
+
+Result<Sandbox> Host::fork_checkpoint(std::string_view checkpoint, std::string new_id) const {
+  SW_CHECK_OK(core_->versions().fork_checkpoint(checkpoint, new_id));
+  return sandbox(std::move(new_id));
+}
+
+Result<void> Host::remove_checkpoint(std::string_view name) const {
+  return core_->versions().remove_checkpoint(name);
 }
 
 // --- languages
@@ -96,6 +121,19 @@ Result<std::vector<PreparedLanguage>> Host::prepared() const {
   return prepared;
 }
 
+namespace {
+
+Result<BackupReport> told(Result<storage::BackupReport> report) {
+  if (!report.ok()) return std::move(report).error();
+  return BackupReport{.objects = report->objects, .damaged = std::move(report->damaged)};
+}
+
+}  // namespace
+
+Result<BackupReport> Host::back_up(const std::filesystem::path& destination) const {
+  return told(core_->storage().back_up(destination));
+}
+
 bool Host::is_complete(std::string_view language, std::string_view code) const {
   const auto found = core_->language(language);
   if (!found.ok()) return true;
@@ -141,8 +179,20 @@ Result<void> check_sandbox_id(std::string_view id) { return sandbox::check_sandb
 
 Result<BackupReport> back_up(const std::filesystem::path& folder,
                              const std::filesystem::path& destination) {
-  SW_TRY(storage::BackupReport report, storage::back_up(folder, destination));
-  return BackupReport{.objects = report.objects, .damaged = std::move(report.damaged)};
+  if (!storage::is_data_folder(folder)) {
+    return Error{ErrorCode::kNotFound, fmt::format("{} is not a data folder", folder.native()), 0};
+  }
+  SW_TRY(const auto storage, storage::open_sqlite_storage(folder, {}));
+  return told(storage->back_up(destination));
+}
+
+Result<DataFolderCheck> check_data_folder(const std::filesystem::path& folder) {
+  SW_TRY(storage::StorageCheck check, storage::check_data_folder(folder));
+  return DataFolderCheck{.objects = check.objects,
+                         .layers = check.layers,
+                         .frames = check.frames,
+                         .journal_bytes = check.journal_bytes,
+                         .problems = std::move(check.problems)};
 }
 
 }  // namespace sw

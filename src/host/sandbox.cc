@@ -59,7 +59,10 @@ Context Sandbox::context(std::string id) const { return {*this, std::move(id)}; 
 Result<Context> Sandbox::create_context(const ContextOptions& options) const {
   SW_TRY(const host::HostedLanguage* const language, core_->language(options.language));
   SW_TRY(const auto lease, core_->sandbox(id_));
-  sandbox::NewContext wanted{.binding = language->binding, .cwd = options.cwd, .env = options.env};
+  sandbox::NewContext wanted{.binding = language->binding,
+                             .cwd = options.cwd,
+                             .env = options.env,
+                             .durability = options.durability};
   if (!options.id.empty()) wanted.id = options.id;
   SW_TRY(const sandbox::ContextRecord made, lease->create_context(wanted));
   return context(made.id);
@@ -78,6 +81,29 @@ Files Sandbox::files() const { return {core_, id_}; }
 Result<void> Sandbox::set_env(const EnvChanges& changes) const {
   SW_TRY(const auto lease, core_->sandbox(id_));
   return lease->set_env(changes);
+}
+
+Result<void> Sandbox::set_durability(std::optional<Durability> durability) const {
+  SW_TRY(const auto lease, core_->sandbox(id_));
+  return lease->set_durability(durability);
+}
+
+Result<SandboxCheckpoint> Sandbox::checkpoint(const std::string& name) const {
+  const std::optional<std::string> chosen = name.empty() ? std::nullopt : std::optional(name);
+  SW_TRY(sandbox::SandboxCheckpoint made, core_->versions().checkpoint(id_, chosen));
+  return SandboxCheckpoint{.name = std::move(made.name),
+                           .sandbox = std::move(made.sandbox),
+                           .taken_at = time_of(made.taken_at_ms),
+                           .contexts = std::move(made.contexts)};
+}
+
+Result<void> Sandbox::restore(std::string_view checkpoint) const {
+  return core_->versions().restore(id_, checkpoint);
+}
+
+Result<Sandbox> Sandbox::fork(std::string new_id) const {
+  SW_CHECK_OK(core_->versions().fork(id_, new_id));
+  return Sandbox(core_, std::move(new_id));
 }
 
 Result<SandboxInfo> Sandbox::info() const {

@@ -227,7 +227,8 @@ Result<void> Contexts::destroy() {
 // --- runs
 
 Result<snapshot::SaveStats> Contexts::save(snapshot::LiveMemory& live, snapshot::Step step,
-                                           std::string_view id, ContextRow& row) {
+                                           std::string_view id, ContextRow& row,
+                                           const snapshot::Commit& commit) {
   ContextRow saved = row;
   saved.saved_execution = saved.executions;
   saved.saved_ms = step.time_ms = now_ms();
@@ -235,13 +236,14 @@ Result<snapshot::SaveStats> Contexts::save(snapshot::LiveMemory& live, snapshot:
   const snapshot::ExtraWrites write_row = [&](storage::Transaction& transaction) {
     return transaction.put(kContextsTable, id, encode(saved));
   };
-  SW_TRY(const snapshot::SaveStats stats, snapshots_->save(live, step, used(write_row)));
+  SW_TRY(const snapshot::SaveStats stats, snapshots_->save(live, step, used(write_row), commit));
   row = std::move(saved);
   return stats;
 }
 
-Result<void> Contexts::write(std::string_view id, const ContextRow& row) {
-  return use(writer_of(id, row));
+Result<void> Contexts::write(std::string_view id, const ContextRow& row,
+                             const snapshot::Commit& commit) {
+  return commit({}, used(writer_of(id, row)));
 }
 
 Result<bool> Contexts::take_back(std::string_view id, ContextRow& row) {

@@ -66,9 +66,11 @@ class Contexts {
 
   /// Stores a memory and the row of the run that left it, which it completes.
   Result<snapshot::SaveStats> save(snapshot::LiveMemory& live, snapshot::Step step,
-                                   std::string_view id, ContextRow& row);
+                                   std::string_view id, ContextRow& row,
+                                   const snapshot::Commit& commit);
   /// The row of a run whose memory is not stored.
-  Result<void> write(std::string_view id, const ContextRow& row);
+  Result<void> write(std::string_view id, const ContextRow& row, const snapshot::Commit& commit);
+  storage::ObjectStorage& storage() { return storage_; }
   /// Takes the last run back, with its memory. True if memory and row are now those of the run
   /// before.
   Result<bool> take_back(std::string_view id, ContextRow& row);
@@ -89,9 +91,9 @@ class Contexts {
   /// What is stored of a context's memory.
   Result<std::optional<protocol::SnapshotInfo>> snapshot_info(std::string_view id,
                                                               const ContextRow& row);
-  /// The same of a memory that has just been saved, without reading it again.
+  /// The same of a memory that is about to be saved.
   Result<protocol::SnapshotInfo> snapshot_info(const snapshot::LiveMemory& live,
-                                               const ContextRow& row);
+                                               const snapshot::SaveStats& saved);
 
   /// Counts as use.
   Result<void> touch();

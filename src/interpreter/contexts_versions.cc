@@ -149,9 +149,13 @@ Result<std::optional<protocol::SnapshotInfo>> Contexts::snapshot_info(std::strin
 }
 
 Result<protocol::SnapshotInfo> Contexts::snapshot_info(const snapshot::LiveMemory& live,
-                                                       const ContextRow& row) {
-  SW_TRY(const snapshot::StorageUsage usage, snapshots_->usage(live.context()));
-  return info_of(live.build(), live.stored_pages(), usage, row.saved_ms, row);
+                                                       const snapshot::SaveStats& saved) {
+  snapshot::StorageUsage usage;
+  if (has_memory(live.context())) {
+    SW_TRY(usage, snapshots_->usage(live.context()));
+  }
+  usage.bytes += saved.bytes_written;
+  return info_of(live.build(), saved.stored_pages, usage, now_ms(), {});
 }
 
 }  // namespace sw::interpreter

@@ -8,6 +8,7 @@
 
 #include "interpreter/step_about.h"
 #include "interpreter/stored_memory.h"
+#include "protocol/joint_commit.h"
 #include "protocol/messages.h"
 #include "sandbox_workers/protocol/answers.h"
 #include "sandbox_workers/workspace/workspace.h"
@@ -132,6 +133,12 @@ Result<ExecuteResponse> Interpreter::execute(protocol::ExecuteArgs args, RunEven
 }
 
 Result<void> Interpreter::prepare(Execution& run) {
+  if (contexts_->storage().may_miss_changes()) {
+    add(run.told().note,
+        fmt::format("the program ended without closing its storage: runs that were answered as "
+                    "relaxed less than {} ms before may be lost",
+                    kRelaxedDelay.count()));
+  }
   SW_CHECK_OK(contexts_->ensure_metadata());
   SW_TRY(run.row, contexts_->existing(run.id()));
   SW_CHECK_OK(agree_on_count(run));
@@ -262,7 +269,7 @@ Result<ExecuteResponse> Interpreter::conclude(Execution& run) {
   if (run.args.run.ends_context) return conclude_end(run);
   decide(run);
   SW_CHECK_OK(store(run));
-  return answer(run);
+  return std::move(run.response);
 }
 
 /// What exit handlers wrote is kept, unless they were stopped by force. The context stays until it is
@@ -320,59 +327,73 @@ void Interpreter::roll_back(Execution& run) {
 
 /// Stores what the run did; its memory too, if the rules say so.
 Result<void> Interpreter::store(Execution& run) {
+  run.told().id = run.id();
+  run.told().executions = run.row.executions;
+  run.response.outcome.cwd = run.row.cwd;
   if (run.resident && run.resident->session->can_snapshot()) return save(run);
   if (run.resident) {
     // How much it holds is known exactly only when it is saved.
     if (run.resident->bytes == 0) run.resident->bytes = run.response.outcome.usage.memory_bytes;
     add(run.told().note, "the memory of this run was not saved");
   }
-  auto written = contexts_->write(run.id(), run.row);
+  return write(run);
+}
+
+Result<void> Interpreter::write(Execution& run) {
+  SW_TRY(run.response.snapshot, contexts_->snapshot_info(run.id(), run.row));
+  auto written = contexts_->write(run.id(), run.row,
+                                  [&](const snapshot::SaveStats&, const auto& body)
+                                      SW_REQUIRES(mutex_) { return commit(run, body); });
   if (!written.ok()) run.resident.reset();  // its memory is of a run that nobody will hear of
   return written;
 }
 
 Result<void> Interpreter::save(Execution& run) {
+  using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto begin = std::chrono::steady_clock::now();
   const auto state = run.resident->session->snapshot();
+  const snapshot::Commit commit_saved = [&](const snapshot::SaveStats& saved,
+                                            const storage::TransactionBody& body)
+                                            SW_REQUIRES(mutex_) -> Result<void> {
+    SW_TRY(run.response.snapshot, contexts_->snapshot_info(*run.resident->live, saved));
+    run.told().snapshot_ms = Milliseconds(std::chrono::steady_clock::now() - begin).count();
+    run.told().snapshot_bytes_written = saved.bytes_written;
+    return commit(run, body);
+  };
   const std::string about = about_step(run.args.run.code, *run.response.outcome.files);
-  Result<snapshot::SaveStats> saved = state.ok() ? contexts_->save(*run.resident->live,
-                                                                   {.memory = *state->memory,
-                                                                    .image = state->base,
-                                                                    .changed = state->changed,
-                                                                    .host_tables = state->extra,
-                                                                    .about = about},
-                                                                   run.id(), run.row)
-                                                 : Result<snapshot::SaveStats>(state.error());
+  Result<snapshot::SaveStats> saved =
+      state.ok() ? contexts_->save(*run.resident->live,
+                                   {.memory = *state->memory,
+                                    .image = state->base,
+                                    .changed = state->changed,
+                                    .host_tables = state->extra,
+                                    .about = about},
+                                   run.id(), run.row, commit_saved)
+                 : Result<snapshot::SaveStats>(state.error());
   if (!saved.ok()) {
     const ErrorCode code = saved.error().code;
     const bool cannot_be_saved =
         code == ErrorCode::kInvalidArgument || code == ErrorCode::kLimitExceeded;
-    if (cannot_be_saved && contexts_->write(run.id(), run.row).ok()) {
+    run.told().snapshot_ms.reset();
+    if (cannot_be_saved && write(run).ok()) {
       add(run.told().note, "stale: the memory could not be saved: " + saved.error().message);
       return {};
     }
     run.resident.reset();
     return std::move(saved).error().while_doing("storing the run");
   }
-  using Milliseconds = std::chrono::duration<double, std::milli>;
-  run.told().snapshot_ms = Milliseconds(std::chrono::steady_clock::now() - begin).count();
-  run.told().snapshot_bytes_written = saved->bytes_written;
   run.resident->bytes = run.resident->live->bookkeeping_bytes();
   for (const ByteRange& range : state->changed) run.resident->bytes += range.end - range.begin;
   return {};
 }
 
-Result<ExecuteResponse> Interpreter::answer(Execution& run) {
-  ExecuteResponse& response = run.response;
-  run.told().id = run.id();
-  run.told().executions = run.row.executions;
-  response.outcome.cwd = run.row.cwd;
-  if (run.told().snapshot_ms) {
-    SW_TRY(response.snapshot, contexts_->snapshot_info(*run.resident->live, run.row));
-  } else {
-    SW_TRY(response.snapshot, contexts_->snapshot_info(run.id(), run.row));
-  }
-  return std::move(response);
+/// The answer is complete: it is stored together with it, or by itself.
+Result<void> Interpreter::commit(Execution& run, const storage::TransactionBody& body) {
+  storage::ObjectStorage& storage = contexts_->storage();
+  protocol::JointCommit* const joint = run.args.joint;
+  if (joint && joint->can_join(storage)) return joint->commit(run.response, storage, body);
+  const Durability durability = run.args.run.durability.value_or(Durability::kCommit);
+  return storage.transact(body, {.durability = durability});
 }
 
 }  // namespace sw::interpreter

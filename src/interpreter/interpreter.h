@@ -94,7 +94,8 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
   void roll_back(Execution& run) SW_REQUIRES(mutex_);
   Result<void> store(Execution& run) SW_REQUIRES(mutex_);
   Result<void> save(Execution& run) SW_REQUIRES(mutex_);
-  Result<protocol::ExecuteResponse> answer(Execution& run) SW_REQUIRES(mutex_);
+  Result<void> write(Execution& run) SW_REQUIRES(mutex_);
+  Result<void> commit(Execution& run, const storage::TransactionBody& body) SW_REQUIRES(mutex_);
   Result<protocol::ContextInfo> info_of(std::string_view id, const ContextRow& row)
       SW_REQUIRES(mutex_);
   /// Does something with a context whose instance does not fit its memory any more.

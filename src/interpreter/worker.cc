@@ -98,7 +98,7 @@ Result<void> Worker::check_key(std::string_view key) const {
 Result<std::shared_ptr<protocol::Interpreter>> Worker::interpreter(std::string_view key) {
   SW_CHECK_OK(check_key(key));
   SW_TRY(std::shared_ptr<protocol::Interpreter> interpreter,
-         parts_.objects.get<Interpreter>({.class_name = class_name_, .id = std::string(key)}));
+         parts_.objects.get<Interpreter>(object_of(key)));
   const auto& extend = options_.extensions.extend_interpreter;
   return extend ? extend(std::move(interpreter)) : std::move(interpreter);
 }

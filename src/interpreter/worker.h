@@ -36,6 +36,11 @@ class Worker final : public RuntimeWorker {
   Result<Outcome> run(const Run& run, RunEvents& events) override;
   Result<std::shared_ptr<protocol::Interpreter>> interpreter(std::string_view key) override;
 
+  /// Where the Interpreter `key` is in the storage.
+  storage::ObjectName object_of(std::string_view key) const {
+    return {.class_name = class_name_, .id = std::string(key)};
+  }
+
   protocol::Response fetch(const protocol::Request& request) override;
   const std::shared_ptr<engine::Engine>& engine() const override { return engine_; }
 

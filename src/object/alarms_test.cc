@@ -52,6 +52,13 @@ class Index final : public storage::Storage {
   Result<void> remove(const ObjectName& /*name*/) override {
     return Error{ErrorCode::kNotSupported, "", 0};
   }
+  Result<void> change(const storage::Changes& /*changes*/) override {
+    return Error{ErrorCode::kNotSupported, "", 0};
+  }
+  Result<storage::BackupReport> back_up(const std::filesystem::path& /*destination*/) override {
+    return Error{ErrorCode::kNotSupported, "", 0};
+  }
+  void on_alarm_set(std::function<void(Time)> /*listener*/) override {}
 
   std::map<ObjectName, Time> alarms;
   std::function<void()> after_reading;  ///< called once, when the answer is made

@@ -14,7 +14,6 @@
 
 #include "base/thread_safety.h"
 #include "object/alarms.h"
-#include "object/watched_storage.h"
 #include "object/worker_pool.h"
 
 namespace sw::object {
@@ -49,7 +48,7 @@ class ObjectHost::Impl {
  private:
   /// An object in memory. The host's mutex guards all but the object and its storage.
   struct Entry {
-    std::unique_ptr<WatchedStorage> storage;
+    std::unique_ptr<storage::ObjectStorage> storage;
     std::unique_ptr<Object> object;  // after the storage, which it uses to the end
     bool opening = true;
     std::size_t leases = 0;
@@ -122,6 +121,7 @@ ObjectHost::Impl::Impl(storage::Storage& storage, Clock& clock, HostOptions opti
            [this](const storage::ObjectName& name) { return classes_.contains(name.class_name); }}),
       alarm_pool_(std::make_unique<WorkerPool>(options_.alarm_threads)) {
   idle_timer_ = clock_.make_timer([this] { drop_idle(clock_.now()); });
+  storage_.on_alarm_set([this](Time time) { alarms_.consider(time); });
 }
 
 Result<ObjectHost::Impl::Lease> ObjectHost::Impl::hold(const storage::ObjectName& name) {
@@ -170,9 +170,7 @@ Result<ObjectHost::Impl::Lease> ObjectHost::Impl::open(const storage::ObjectName
 }
 
 Result<void> ObjectHost::Impl::make(Entry& entry, const ObjectClass& object_class) {
-  SW_TRY(auto opened, storage_.open(entry.name, object_class.schema));
-  auto storage = std::make_unique<WatchedStorage>(std::move(opened),
-                                                  [this](Time time) { alarms_.consider(time); });
+  SW_TRY(auto storage, storage_.open(entry.name, object_class.schema));
   SW_TRY(entry.object, object_class.make(*storage));
   entry.storage = std::move(storage);
   return {};
@@ -301,6 +299,7 @@ void ObjectHost::Impl::shut_down() {
   }
   changed_.notify_all();
   idle_timer.reset();
+  storage_.on_alarm_set({});
   alarms_.stop();
   alarm_pool_->join();
   std::vector<EntryPtr> left;

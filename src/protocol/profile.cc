@@ -17,4 +17,15 @@ std::optional<AfterError> parse_on_error(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<Durability> parse_durability(std::string_view text) {
+  for (const Durability durability : {Durability::kCommit, Durability::kRelaxed}) {
+    if (durability_name(durability) == text) return durability;
+  }
+  return std::nullopt;
+}
+
+std::string_view durability_name(Durability durability) {
+  return durability == Durability::kCommit ? "commit" : "relaxed";
+}
+
 }  // namespace sw::protocol

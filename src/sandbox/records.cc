@@ -8,6 +8,7 @@
 
 #include "protocol/messages.h"
 #include "sandbox_workers/base/utf8.h"
+#include "sandbox_workers/protocol/profile.h"
 
 namespace sw::sandbox {
 
@@ -51,6 +52,15 @@ Result<T> decoded(std::string_view what, BytesView bytes, F read) {
   }
 }
 
+void put_durability(json::object& object, const std::optional<Durability>& durability) {
+  if (durability) object["durability"] = protocol::durability_name(*durability);
+}
+
+std::optional<Durability> durability_of(const json::object& object) {
+  const json::value* const name = object.if_contains("durability");
+  return name ? protocol::parse_durability(json::value_to<std::string>(*name)) : std::nullopt;
+}
+
 }  // namespace
 
 void apply(Env& env, const EnvChanges& changes) {
@@ -61,17 +71,20 @@ void apply(Env& env, const EnvChanges& changes) {
 }
 
 Bytes encode(const SandboxRecord& record) {
-  return encoded({{"v", kVersion},
-                  {"createdAt", record.created_ms},
-                  {"lastUsed", record.last_used_ms},
-                  {"envVars", to_json(record.env)}});
+  json::object object{{"v", kVersion},
+                      {"createdAt", record.created_ms},
+                      {"lastUsed", record.last_used_ms},
+                      {"envVars", to_json(record.env)}};
+  put_durability(object, record.durability);
+  return encoded(object);
 }
 
 Result<SandboxRecord> decode_sandbox_record(BytesView bytes) {
   return decoded<SandboxRecord>("the sandbox's record", bytes, [](const json::object& object) {
     return SandboxRecord{.created_ms = object.at("createdAt").to_number<std::int64_t>(),
                          .last_used_ms = object.at("lastUsed").to_number<std::int64_t>(),
-                         .env = env_of(object.at("envVars"))};
+                         .env = env_of(object.at("envVars")),
+                         .durability = durability_of(object)};
   });
 }
 
@@ -89,6 +102,7 @@ Bytes encode(const ContextRecord& record) {
   if (record.interpreter_executions)
     object["interpreterExecutions"] = *record.interpreter_executions;
   if (record.snapshot) object["snapshot"] = protocol::to_json(*record.snapshot);
+  put_durability(object, record.durability);
   return encoded(object);
 }
 
@@ -112,7 +126,8 @@ Result<ContextRecord> decode_context_record(std::string_view id, BytesView bytes
                              .last_used_ms = object.at("lastUsed").to_number<std::int64_t>(),
                              .executions = object.at("executions").to_number<std::uint64_t>(),
                              .interpreter_executions = {},
-                             .snapshot = {}};
+                             .snapshot = {},
+                             .durability = durability_of(object)};
         if (const json::value* count = object.if_contains("interpreterExecutions")) {
           record.interpreter_executions = count->to_number<std::uint64_t>();
         }

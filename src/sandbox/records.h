@@ -27,6 +27,7 @@ struct SandboxRecord {
   std::int64_t created_ms = 0;
   std::int64_t last_used_ms = 0;  ///< may lag behind by a tenth of the time to live
   Env env;
+  std::optional<Durability> durability = {};  ///< of its runs; absent: the host's setting
 };
 
 struct ContextRecord {
@@ -43,6 +44,7 @@ struct ContextRecord {
   /// The Interpreter's count as of its last answer; absent while it is not known.
   std::optional<std::uint64_t> interpreter_executions;
   std::optional<protocol::SnapshotInfo> snapshot;
+  std::optional<Durability> durability = {};  ///< of its runs; absent: the sandbox's
 };
 
 Bytes encode(const SandboxRecord& record);

@@ -8,17 +8,14 @@
 #include <set>
 
 #include "protocol/messages.h"
+#include "sandbox/execution.h"
 #include "sandbox/names.h"
+#include "sandbox/stored_sandbox.h"
 #include "sandbox_workers/protocol/answers.h"
 
 namespace sw::sandbox {
 
 namespace {
-
-constexpr storage::TableId kMetaTable = 0x01;
-constexpr storage::TableId kContextsTable = 0x02;
-constexpr std::string_view kRecordKey = "sandbox";
-constexpr std::string_view kInterpretersKey = "interpreters";
 
 // Before version 1 a sandbox held the memory of its contexts itself, three tables for each
 // language.
@@ -54,14 +51,6 @@ std::uint64_t Sandbox::now_ns() const { return static_cast<std::uint64_t>(now_ms
 
 // --- what is stored, and the copy of it
 
-Result<std::optional<std::string>> Sandbox::stored_key(storage::Reader& reader) const {
-  SW_TRY(const auto bytes, reader.get(kMetaTable, kInterpretersKey));
-  if (!bytes) return std::optional<std::string>();
-  if (protocol::is_interpreter_key(as_text(*bytes)))
-    return std::optional<std::string>(as_text(*bytes));
-  return Error{ErrorCode::kCorrupt, "the key of the sandbox's interpreters is damaged", 0};
-}
-
 Result<void> Sandbox::load() {
   if (record_) return {};
   std::optional<SandboxRecord> record;
@@ -74,7 +63,7 @@ Result<void> Sandbox::load() {
     if (bytes) {
       SW_TRY(record, decode_sandbox_record(*bytes));
     }
-    SW_TRY(key, stored_key(reader));
+    SW_TRY(key, read_interpreter_key(reader));
     return reader.scan({.table = kContextsTable, .from = {}, .to = {}}, storage::Order::kAscending,
                        [&](std::string_view id, BytesView value) -> Result<storage::Scan> {
                          SW_TRY(ContextRecord context, decode_context_record(id, value));
@@ -99,7 +88,7 @@ Result<void> Sandbox::store(const Step& step) {
   SandboxRecord record = *record_;
   const std::string key = key_;
   std::optional<object::Time> expires = expires_;
-  auto stored = storage_.transact([&](storage::Transaction& transaction) -> Result<void> {
+  auto stored = transact(step, [&](storage::Transaction& transaction) -> Result<void> {
     bool write_record = step.record;
     if (step.used) {
       SW_TRY(const object::IdleAlarm alarm,
@@ -124,6 +113,17 @@ Result<void> Sandbox::store(const Step& step) {
   expires_ = expires;
   if (step.used) last_used_ = now;
   return {};
+}
+
+/// A run does not wait for the disk here: whoever uses the sandbox meanwhile need not wait for it. What
+/// the Interpreter stores of it goes along if it can.
+Result<void> Sandbox::transact(const Step& step, const storage::TransactionBody& body) {
+  Execution* const run = step.run;
+  if (!run) return storage_.transact(body);
+  storage::CommitOptions options{.durability = run->durability, .also = {}, .pending = &run->stored};
+  if (!run->interpreter) return storage_.transact(body, std::move(options));
+  options.also.push_back({storage_, body});
+  return run->interpreter->object.transact(run->interpreter->body, std::move(options));
 }
 
 void Sandbox::forget() {
@@ -174,6 +174,13 @@ Result<void> Sandbox::set_env(const EnvChanges& changes) {
   return store({.record = true, .used = true});
 }
 
+Result<void> Sandbox::set_durability(std::optional<Durability> durability) {
+  const MutexLock lock(mutex_);
+  SW_CHECK_OK(load());
+  record_->durability = durability;
+  return store({.record = true, .used = true});
+}
+
 Result<SandboxInfo> Sandbox::info() {
   const MutexLock lock(mutex_);
   SW_CHECK_OK(load());
@@ -205,7 +212,7 @@ std::set<std::string> Sandbox::bindings_in_use() {
   for (const auto& [name, worker] : parts_.bindings) names.insert(name);
   std::optional<std::string> key;
   (void)storage_.read([&](storage::Reader& reader) -> Result<void> {
-    SW_TRY(const auto stored, stored_key(reader));
+    SW_TRY(const auto stored, read_interpreter_key(reader));
     key = stored.value_or(old_interpreter_key(name_));
     return {};
   });
@@ -248,7 +255,9 @@ Result<void> Sandbox::destroy_all(const std::set<std::string>& bindings) {
   for (const std::string& name : bindings) {
     const auto binding = Binding::find(parts_.bindings, name);
     if (!binding.ok()) continue;
-    if (const auto interpreter = binding->interpreter(key_); interpreter.ok()) {
+    const std::string key = key_;
+    const Unlocked unlocked(mutex_);
+    if (const auto interpreter = binding->interpreter(key); interpreter.ok()) {
       (void)(*interpreter)->destroy();
     }
   }
@@ -273,7 +282,49 @@ Result<void> Sandbox::on_alarm(object::Time /*scheduled*/) {
   if (verdict != object::IdleVerdict::kDestroy) return {};
   // However a run ends that is under way, there is an alarm to come.
   if (!runs_.empty() || !turns_.none()) return store({.used = true});
-  return destroy_all(bindings_in_use());
+  ++ending_;  // no run begins until it is done
+  auto destroyed = destroy_all(bindings_in_use());
+  --ending_;
+  return destroyed;
+}
+
+// --- copies
+
+Result<StoredSandbox> Sandbox::stored() {
+  SW_CHECK_OK(load());
+  return StoredSandbox{.object = name_, .key = key_, .bindings = bindings_in_use()};
+}
+
+Result<void> Sandbox::copy_to(const storage::ObjectName& to, const storage::TransactionBody& body) {
+  // Nobody stores anything of it meanwhile, so files and memory are of one moment.
+  const MutexLock lock(mutex_);
+  SW_TRY(const StoredSandbox from, stored());
+  storage::Changes changes;
+  SW_CHECK_OK(add_copy(parts_, from, to, body, changes));
+  return parts_.storage->change(changes);
+}
+
+Result<void> Sandbox::become(const StoredSandbox& other, const storage::TransactionBody& body) {
+  MutexLock lock(mutex_);
+  ++ending_;  // no run begins until it is done
+  {
+    const Unlocked unlocked(mutex_);
+    interrupt_all();
+  }
+  while (!runs_.empty()) no_runs_.wait(lock);
+  turns_.wait_for_none(lock);
+  const auto replaced = replace_by(other, body);
+  forget();
+  --ending_;
+  return replaced;
+}
+
+Result<void> Sandbox::replace_by(const StoredSandbox& other, const storage::TransactionBody& body) {
+  storage::Changes changes;
+  SW_TRY(const StoredSandbox now, stored());
+  SW_TRY(changes.removed, interpreter_objects(parts_, now));
+  SW_CHECK_OK(add_copy(parts_, other, name_, body, changes));
+  return parts_.storage->change(changes);
 }
 
 // --- files

@@ -30,6 +30,7 @@
 #include "sandbox/binding.h"
 #include "sandbox/file_store.h"
 #include "sandbox/records.h"
+#include "sandbox/stored_sandbox.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/protocol/http.h"
 #include "sandbox_workers/protocol/profile.h"
@@ -60,6 +61,7 @@ struct SandboxOptions {
   std::size_t code_bytes_max = std::size_t{64} << 10;
   RunLimits run_limits;  ///< of runs that come as requests
   bool home = false;     ///< Run::home of every run
+  Durability durability = Durability::kCommit;  ///< of runs whose sandbox and context do not say
   protocol::Profile profile = protocol::kStandardProfile;
 };
 
@@ -69,6 +71,12 @@ struct SandboxParts {
   object::Clock& clock;
   executor::GuestPool& guests;
   SandboxOptions options = {};
+  /// Where all of them are kept, for copies of whole sandboxes; null: there are none.
+  storage::Storage* storage = nullptr;
+  /// The object of an Interpreter in the same storage, by its binding and key; absent: it is elsewhere.
+  std::function<std::optional<storage::ObjectName>(const std::string& binding,
+                                                   const std::string& key)>
+      interpreter_object = {};
 };
 
 struct NewContext {
@@ -76,6 +84,7 @@ struct NewContext {
   std::optional<std::string> id = {};  ///< absent: a new UUID
   std::string cwd = "/workspace";
   Env env = {};
+  std::optional<Durability> durability = {};  ///< of its runs; absent: the sandbox's
 };
 
 /// A run that has ended, and what is known beside its outcome.
@@ -169,10 +178,19 @@ class Sandbox final : public object::Object {
   // --- the rest
 
   Result<void> set_env(const EnvChanges& changes);
+  /// Of runs from now on that do not say, and whose contexts do not. Absent: the host's setting.
+  Result<void> set_durability(std::optional<Durability> durability);
   Result<SandboxInfo> info();
   /// Stops all runs, ends all contexts as `delete_context` does, then deletes everything, here and at
   /// the Interpreters. The next use begins anew.
   Result<void> destroy(RunEvents& events);
+  /// Copies all of it, as it is at one moment, to other objects; `body` changes the copy's own.
+  /// Errors: kNotSupported for contexts in a Worker elsewhere.
+  Result<void> copy_to(const storage::ObjectName& to, const storage::TransactionBody& body);
+  /// Stops its runs and makes it a copy of what is stored elsewhere. This object is lost by that: the
+  /// next lease is of another.
+  Result<void> become(const StoredSandbox& other, const storage::TransactionBody& body);
+
   /// Destroys it if nobody used it.
   Result<void> on_alarm(object::Time scheduled) override;
 
@@ -197,6 +215,7 @@ class Sandbox final : public object::Object {
   friend class Routes;
   struct Launch;
   struct Execution;
+  class Joint;
 
   /// What goes into one transaction.
   struct Step {
@@ -206,6 +225,7 @@ class Sandbox final : public object::Object {
     bool record = false;                     // the sandbox's own is written
     bool key = false;                        // and that of its Interpreters
     bool used = false;                       // counts as use
+    Execution* run = nullptr;                // whose end it is: it waits for the disk
   };
   using Contexts = std::map<std::string, ContextRecord, std::less<>>;
   /// The turn of whoever makes a context: their names and number are checked before they are there.
@@ -216,6 +236,8 @@ class Sandbox final : public object::Object {
 
   Result<void> load() SW_REQUIRES(mutex_);
   Result<void> store(const Step& step) SW_REQUIRES(mutex_);
+  Result<void> transact(const Step& step, const storage::TransactionBody& body)
+      SW_REQUIRES(mutex_);
   void forget() SW_REQUIRES(mutex_);
   Result<Workspace*> files() SW_REQUIRES(mutex_);
   Result<Workspace*> usable_files() SW_REQUIRES(mutex_);
@@ -227,13 +249,16 @@ class Sandbox final : public object::Object {
   Result<void> begin(Execution& execution) SW_REQUIRES(mutex_);
   Result<Finished> end(Execution& execution, Result<protocol::ExecuteResponse> answer)
       SW_REQUIRES(mutex_);
-  Result<void> take_over(const Execution& execution, const protocol::ExecuteResponse& response)
+  Result<void> take_over(Execution& execution, const protocol::ExecuteResponse& response)
       SW_REQUIRES(mutex_);
   Result<void> apply_files(const WorkspaceDiff& changes) SW_REQUIRES(mutex_);
   void apply_env(Run& run, const ContextRecord* context) const SW_REQUIRES(mutex_);
   std::vector<ContextRecord> by_age() const SW_REQUIRES(mutex_);
   Result<void> destroy_all(const std::set<std::string>& bindings) SW_REQUIRES(mutex_);
   std::set<std::string> bindings_in_use() SW_REQUIRES(mutex_);
+  Result<StoredSandbox> stored() SW_REQUIRES(mutex_);
+  Result<void> replace_by(const StoredSandbox& other, const storage::TransactionBody& body)
+      SW_REQUIRES(mutex_);
 
   // These give the mutex up while they wait for a Worker or an Interpreter.
 
@@ -250,7 +275,9 @@ class Sandbox final : public object::Object {
   Result<void> check_loads() SW_EXCLUDES(mutex_);
   Result<void> check_files() SW_EXCLUDES(mutex_);
   Result<Finished> run_once(const Launch& launch, RunEvents& events) SW_EXCLUDES(mutex_);
-  Result<Finished> run_in_context(const Launch& launch, RunEvents& events) SW_EXCLUDES(mutex_);
+  Result<Finished> run_in_context(const Launch& launch, executor::GuestPool::Slot& slot,
+                                  RunEvents& events) SW_EXCLUDES(mutex_);
+  Result<void> wait_for_disk(Execution& execution) SW_EXCLUDES(mutex_);
   Result<std::shared_ptr<Launch>> prepare(Run run, const std::string& binding) SW_EXCLUDES(mutex_);
   void forget_run(const Launch& launch) SW_EXCLUDES(mutex_);
   Result<void> end_context(std::string_view id, std::chrono::nanoseconds wall_max,
@@ -258,8 +285,6 @@ class Sandbox final : public object::Object {
   void remove_at_interpreter(const Execution& execution) SW_REQUIRES(mutex_);
   Result<void> rewind(std::string_view id, const Question& question) SW_EXCLUDES(mutex_);
   Result<void> look_at(std::string_view id, const Look& look) SW_EXCLUDES(mutex_);
-
-  Result<std::optional<std::string>> stored_key(storage::Reader& reader) const;
 
   static Error file_failure(std::string_view operation, std::string_view path, Error error);
   std::int64_t now_ms() const;

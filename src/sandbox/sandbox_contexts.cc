@@ -127,6 +127,7 @@ Result<ContextRecord> Sandbox::create(const Binding& binding, const protocol::Wo
   record.engine = info.engine;
   record.cwd = wanted.cwd;
   record.env = wanted.env;
+  record.durability = wanted.durability;
   record.interpreter_executions = 0;
   SW_CHECK_OK(ask(record, [&](protocol::Interpreter& interpreter) {
     return make_anew(interpreter, record.id, wanted.id.has_value(),
@@ -215,6 +216,7 @@ Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std
   record.language = original.language;
   record.engine = original.engine;
   record.env = original.env;
+  record.durability = original.durability;
   record.executions = said.executions;
   take_over_versions(record, said);
   return keep(std::move(record));

@@ -10,7 +10,7 @@
 
 #include "executor/slot_events.h"
 #include "protocol/messages.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/execution.h"
 #include "sandbox_workers/protocol/answers.h"
 
 namespace sw::sandbox {
@@ -36,30 +36,6 @@ Result<void> check(const protocol::ExecuteResponse& response) {
 }
 
 }  // namespace
-
-/// A run that has been asked for, until its outcome is handed over.
-struct Sandbox::Launch {
-  Launch(Run asked, Binding its_binding)
-      : run(std::move(asked)),
-        binding(std::move(its_binding)),
-        passed_on(run.cancel, [this] { stop.request_stop(); }) {
-    // The caller and `interrupt` end it in the same way.
-    run.cancel = stop.get_token();
-  }
-
-  std::stop_source stop;
-  Run run;  // in `run.context`; without a context if that is empty
-  const Binding binding;
-  std::stop_callback<std::function<void()>> passed_on;
-};
-
-/// A run in a context, from its begin to its end.
-struct Sandbox::Execution {
-  const Launch& launch;
-  ContextRecord context = {};  // as it was at the begin
-  std::string key = {};        // of the Interpreters
-  protocol::ExecuteArgs args = {};
-};
 
 // --- on the caller's thread
 
@@ -121,7 +97,7 @@ void Sandbox::start(Run run, const std::string& binding, RunEvents& events, Done
     if (slot.ok()) {
       executor::SlotEvents slotted(events, **slot);
       finished = launch->run.context.empty() ? run_once(*launch, slotted)
-                                             : run_in_context(*launch, slotted);
+                                             : run_in_context(*launch, **slot, slotted);
     } else {
       finished = slot.error();
     }
@@ -203,18 +179,56 @@ Result<Finished> Sandbox::run_once(const Launch& launch, RunEvents& events) {
   return finished;
 }
 
-Result<Finished> Sandbox::run_in_context(const Launch& launch, RunEvents& events) {
-  MutexLock lock(mutex_);
-  const object::Turns::Turn turn(turns_, launch.run.context, lock);
+Result<Finished> Sandbox::run_in_context(const Launch& launch, executor::GuestPool::Slot& slot,
+                                         RunEvents& events) {
   Execution execution{.launch = launch};
-  SW_CHECK_OK(begin(execution));
-  Result<protocol::ExecuteResponse> answer = execute(execution, events);
-  if (!launch.run.ends_context) return end(execution, std::move(answer));
-  // Nobody makes another context of the name before this one is gone everywhere.
-  const object::Turns::Turn making(turns_, kNewContexts, lock);
-  Result<Finished> ended = end(execution, std::move(answer));
-  if (ended.ok()) remove_at_interpreter(execution);
-  return ended;
+  Joint joint(*this, execution);
+  Result<Finished> finished = Error{};
+  {
+    MutexLock lock(mutex_);
+    const object::Turns::Turn turn(turns_, launch.run.context, lock);
+    SW_CHECK_OK(begin(execution));
+    if (!launch.run.ends_context) execution.args.joint = &joint;
+    Result<protocol::ExecuteResponse> answer = execute(execution, events);
+    if (launch.run.ends_context) {
+      // Nobody makes another context of the name before this one is gone everywhere.
+      const object::Turns::Turn making(turns_, kNewContexts, lock);
+      finished = end(execution, std::move(answer));
+      if (finished.ok()) remove_at_interpreter(execution);
+    } else {
+      finished = end(execution, std::move(answer));
+    }
+  }
+  slot.release();
+  SW_CHECK_OK(wait_for_disk(execution));
+  return finished;
+}
+
+Result<void> Sandbox::wait_for_disk(Execution& execution) {
+  if (!execution.stored) return {};
+  auto stored = execution.stored->wait();
+  if (stored.ok()) return {};
+  const MutexLock lock(mutex_);
+  forget();
+  return std::move(stored).error().as_fault().while_doing("storing the run");
+}
+
+bool Sandbox::Joint::can_join(const storage::ObjectStorage& interpreter) const {
+  const MutexLock lock(sandbox_.mutex_);
+  return sandbox_.storage_.is_beside(interpreter);
+}
+
+Result<void> Sandbox::Joint::commit(const protocol::ExecuteResponse& answer,
+                                    storage::ObjectStorage& interpreter,
+                                    const storage::TransactionBody& body) {
+  const MutexLock lock(sandbox_.mutex_);
+  SW_CHECK_OK(sandbox_.load());
+  SW_CHECK_OK(check(answer));
+  execution_.interpreter.emplace(Execution::Interpreters{interpreter, body});
+  auto taken_over = sandbox_.take_over(execution_, answer);
+  execution_.interpreter.reset();
+  execution_.taken_over = taken_over.ok();
+  return taken_over;
 }
 
 /// Best effort: what cannot be reached now expires on its own.
@@ -239,6 +253,9 @@ Result<void> Sandbox::begin(Execution& execution) {
   args.run = execution.launch.run;
   apply_env(args.run, context);
   args.executions_known = context->interpreter_executions;
+  execution.durability = args.run.durability.value_or(context->durability.value_or(
+      record_->durability.value_or(parts_.options.durability)));
+  args.run.durability = execution.durability;
   if (parts_.options.file_api) {
     SW_TRY(const Workspace* const workspace, files());
     args.run.files = workspace->for_run();
@@ -259,8 +276,10 @@ Result<Finished> Sandbox::end(Execution& execution, Result<protocol::ExecuteResp
     }
     return std::move(answer).error();
   }
-  SW_CHECK_OK(check(*answer));
-  SW_CHECK_OK(take_over(execution, *answer));
+  if (!execution.taken_over) {
+    SW_CHECK_OK(check(*answer));
+    SW_CHECK_OK(take_over(execution, *answer));
+  }
   Finished finished{.outcome = std::move(answer->outcome),
                     .language = execution.context.language,
                     .engine = execution.context.engine};
@@ -283,13 +302,13 @@ Result<void> Sandbox::apply_files(const WorkspaceDiff& changes) {
   return bad_answer("an invalid workspace: " + applied.error().message);
 }
 
-Result<void> Sandbox::take_over(const Execution& execution,
-                                const protocol::ExecuteResponse& response) {
+Result<void> Sandbox::take_over(Execution& execution, const protocol::ExecuteResponse& response) {
   const bool files = parts_.options.file_api;
   SW_CHECK_OK(apply_files(*response.outcome.files));
   ContextRecord after = execution.context;
   if (execution.launch.run.ends_context) {
-    SW_CHECK_OK(store({.files = files, .erased = after.id, .used = true}));
+    SW_CHECK_OK(
+        store({.files = files, .erased = after.id, .used = true, .run = &execution}));
     contexts_.erase(after.id);
     return {};
   }
@@ -298,7 +317,7 @@ Result<void> Sandbox::take_over(const Execution& execution,
   after.last_used_ms = now_ms();
   after.cwd = *Workspace::normalize(response.outcome.cwd);
   after.snapshot = response.snapshot;
-  SW_CHECK_OK(store({.files = files, .context = &after, .used = true}));
+  SW_CHECK_OK(store({.files = files, .context = &after, .used = true, .run = &execution}));
   contexts_.insert_or_assign(after.id, std::move(after));
   return {};
 }

@@ -81,12 +81,14 @@ class FaultyStorage final : public storage::ObjectStorage {
 
   const storage::ObjectName& name() const override { return under_->name(); }
   std::uint64_t generation() const override { return under_->generation(); }
-  Result<void> read(const std::function<Result<void>(storage::Reader&)>& body) override {
-    return under_->read(body);
-  }
+  bool lost() const override { return under_->lost(); }
+  bool is_beside(const storage::ObjectStorage& /*other*/) const override { return false; }
+  bool may_miss_changes() const override { return under_->may_miss_changes(); }
+  Result<void> read(const storage::ReadBody& body) override { return under_->read(body); }
   Result<void> destroy() override { return under_->destroy(); }
 
-  Result<void> transact(const std::function<Result<void>(storage::Transaction&)>& body) override {
+  Result<void> transact(const storage::TransactionBody& body,
+                        storage::CommitOptions /*options*/) override {
     const Error fault = {ErrorCode::kUnavailable, "injected fault", 0};
     switch (fault_) {
       case Fault::kNone: return under_->transact(body);

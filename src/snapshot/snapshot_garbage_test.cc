@@ -100,8 +100,14 @@ class CountingStorage final : public storage::ObjectStorage {
   explicit CountingStorage(storage::ObjectStorage& under) : under_(under) {}
   const storage::ObjectName& name() const override { return under_.name(); }
   std::uint64_t generation() const override { return under_.generation(); }
-  Result<void> transact(const std::function<Result<void>(storage::Transaction&)>& body) override {
-    return under_.transact(body);
+  bool lost() const override { return under_.lost(); }
+  bool may_miss_changes() const override { return under_.may_miss_changes(); }
+  bool is_beside(const storage::ObjectStorage& other) const override {
+    return under_.is_beside(other);
+  }
+  Result<void> transact(const storage::TransactionBody& body,
+                        storage::CommitOptions options) override {
+    return under_.transact(body, std::move(options));
   }
   Result<void> destroy() override { return under_.destroy(); }
   Result<void> read(const std::function<Result<void>(storage::Reader&)>& body) override {

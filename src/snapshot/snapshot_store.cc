@@ -130,27 +130,30 @@ Result<void> SnapshotStore::State::write(storage::Transaction& transaction, cons
 }
 
 Result<SaveStats> SnapshotStore::save(LiveMemory& live, const Step& step,
-                                      const ExtraWrites& extra_writes) {
+                                      const ExtraWrites& extra_writes, const Commit& commit) {
   State& s = *state_;
   LiveMemory::State& memory = live.state();
   SW_CHECK_OK(s.refresh());
   State::PendingSave save;
   SW_CHECK_OK(s.prepare(save, memory, step));
-  SW_CHECK_OK(s.commit([&](storage::Transaction& transaction) -> Result<void> {
+  SaveStats stats = save.prepared.stats;
+  stats.stored_pages = save.prepared.stored_pages;
+  for (const CollectionStep::Change& change : save.garbage.changes)
+    stats.bytes_written += change.bytes ? change.bytes->size() : 0;
+  const storage::TransactionBody body = [&](storage::Transaction& transaction) -> Result<void> {
     SW_CHECK_OK(s.write(transaction, save, memory.context));
     return extra_writes ? extra_writes(transaction) : Result<void>();
-  }));
+  };
+  SW_CHECK_OK(s.noting(commit ? commit(stats, body) : s.storage.transact(body)));
   if (save.is_new) {
     ++s.next_owner;
     save.record = &s.contexts.emplace(memory.context, std::move(save.fresh)).first->second;
   }
   for (const auto& [id, count] : save.prepared.entry_counts) s.entry_counts[id] = count;
-  SaveStats stats = save.prepared.stats;
-  s.note_committed(*save.record, save.addition,
-                   {.packs = save.prepared.packs.size(), .bytes = stats.bytes_written});
+  s.note_committed(
+      *save.record, save.addition,
+      {.packs = save.prepared.packs.size(), .bytes = save.prepared.stats.bytes_written});
   s.note_applied(s.families[save.record->family], save.garbage);
-  for (const CollectionStep::Change& change : save.garbage.changes)
-    stats.bytes_written += change.bytes ? change.bytes->size() : 0;
   remember(memory, std::move(save.prepared), step);
   return stats;
 }

@@ -67,6 +67,7 @@ struct SaveStats {
   std::uint64_t pages_seen = 0;     ///< in `changed`
   std::uint64_t pages_changed = 0;  ///< really different from what is stored
   std::uint64_t pages_moved = 0;    ///< written again so that older packs can go
+  std::uint64_t stored_pages = 0;   ///< that differ from the image, all in all
   std::uint64_t bytes_written = 0;  ///< of packs
 };
 
@@ -144,6 +145,9 @@ struct Restored {
   std::uint64_t packs_read = 0;
 };
 
+/// Runs a body in a transaction; so does a save, if it is given one: `saved` is what it will have done.
+using Commit = std::function<Result<void>(const SaveStats& saved, const storage::TransactionBody&)>;
+
 /// Writes the caller's own rows into the same transaction. May be called more than once.
 using ExtraWrites = std::function<Result<void>(storage::Transaction&)>;
 
@@ -165,7 +169,8 @@ class SnapshotStore {
   /// A memory as the image has it. Nothing is written before `save`; what the context holds until
   /// then stays, and can be undone to afterwards.
   Result<LiveMemory> begin(std::string_view context, std::string_view build);
-  Result<SaveStats> save(LiveMemory& live, const Step& step, const ExtraWrites& extra_writes = {});
+  Result<SaveStats> save(LiveMemory& live, const Step& step, const ExtraWrites& extra_writes = {},
+                         const Commit& commit = {});
 
   Result<VersionInfo> latest(std::string_view context);
   /// Of one that `history` or `checkpoints` list.

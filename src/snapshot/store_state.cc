@@ -194,7 +194,10 @@ Result<void> SnapshotStore::State::load_usage(ContextEntry& record) {
 
 Result<void> SnapshotStore::State::commit(
     const std::function<Result<void>(storage::Transaction&)>& body) {
-  auto committed = storage.transact(body);
+  return noting(storage.transact(body));
+}
+
+Result<void> SnapshotStore::State::noting(Result<void> committed) {
   stale = stale || !committed.ok();
   return committed;
 }

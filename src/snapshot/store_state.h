@@ -89,6 +89,7 @@ struct SnapshotStore::State {
   // --- commits
 
   /// After a commit that failed it is not known what is stored.
+  Result<void> noting(Result<void> committed);
   Result<void> commit(const std::function<Result<void>(storage::Transaction&)>& body);
   /// Reads again what may be out of date. To be called first in each operation.
   Result<void> refresh();

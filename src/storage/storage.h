@@ -3,19 +3,20 @@
 #pragma once
 
 // Where durable objects keep their state. An object has a class and an id, ordered tables of bytes,
-// a schema version and at most one alarm; all of it changes together, in transactions. Whoever
-// opens an object owns it: a later `open` gets a higher generation, and from then on the earlier
-// owner can change nothing.
+// a schema version and at most one alarm; all of it changes together, in transactions, and several
+// objects can change in one. Whoever opens an object owns it: a later `open` gets a higher
+// generation, and from then on the earlier owner can change nothing. An object can be copied as a
+// whole in a time that does not depend on its size: the copies share what was there.
 //
-// Everything blocks (disk, network) and is called from threads that may wait. `Storage` may be used
-// from any thread; an `ObjectStorage` by one thread at a time; it may live on while its Storage
-// still exists. After kConflict the caller no longer owns the object, and what it remembers of it
-// may be out of date.
+// Everything blocks (disk, network) and is called from threads that may wait. Threads: any. Handles
+// to objects may live on while their Storage still exists. After kConflict the caller no longer owns
+// the object, and what it remembers of it may be out of date.
 
 #include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox_workers/base/durability.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
 
@@ -103,6 +105,34 @@ class Transaction : public Reader {
   virtual Result<void> set_alarm(std::optional<Time> time) = 0;
 };
 
+/// A change that others see already, and that is on its way to the disk.
+class PendingCommit {
+ public:
+  virtual ~PendingCommit() = default;
+  /// Returns once it is done.
+  /// Errors: kUnavailable: it was not committed, nor was what came after it.
+  virtual Result<void> wait() = 0;
+};
+
+using ReadBody = std::function<Result<void>(Reader&)>;
+using TransactionBody = std::function<Result<void>(Transaction&)>;
+
+class ObjectStorage;
+
+/// What a transaction does to another object.
+struct Part {
+  ObjectStorage& object;  ///< of the same Storage; each object once
+  TransactionBody body;
+};
+
+struct CommitOptions {
+  Durability durability = Durability::kCommit;
+  /// Changes of other objects, committed with it. Their bodies run after the first, in this order.
+  std::vector<Part> also = {};
+  /// Where to put the rest of the waiting; null: `transact` waits itself.
+  std::unique_ptr<PendingCommit>* pending = nullptr;
+};
+
 /// One open object. The first write brings it into being: opening alone leaves no trace.
 class ObjectStorage {
  public:
@@ -112,16 +142,27 @@ class ObjectStorage {
   /// Higher with each open of this object by anyone; given along to third parties, it lets them
   /// refuse a former owner.
   virtual std::uint64_t generation() const = 0;
+  /// Whether somebody else owns the object now, or a commit of it failed: then it has to be opened
+  /// anew.
+  virtual bool lost() const = 0;
+  /// Whether relaxed changes may be missing, because the program ended without closing the storage.
+  /// True until the next change.
+  virtual bool may_miss_changes() const = 0;
+
+  /// Whether both can change in one transaction: they are of the same Storage.
+  virtual bool is_beside(const ObjectStorage& other) const = 0;
 
   /// Runs `body` over one consistent state. As in `transact`, it may be run again from the start.
-  virtual Result<void> read(const std::function<Result<void>(Reader&)>& body) = 0;
+  virtual Result<void> read(const ReadBody& body) = 0;
 
-  /// Runs `body` and commits what it did; an error of `body` undoes it and is returned. Once this
-  /// returns ok, the change survives power loss. `body` may be run again from the start (a database
-  /// over a network resolves conflicts so), and should have no other effects.
+  /// Runs `body` and commits what it did; an error of `body` undoes it and is returned. `body` may be
+  /// run again from the start (a database over a network resolves conflicts so), and should have no
+  /// other effects. Changes of one object are committed in the order they were made: what follows a
+  /// change that was lost is lost too.
   /// Errors: those of `body`; kConflict; kUnavailable and kCorrupt: nothing was committed as far as
   /// is known, and the caller has to read again what it relies on.
-  virtual Result<void> transact(const std::function<Result<void>(Transaction&)>& body) = 0;
+  virtual Result<void> transact(const TransactionBody& body, CommitOptions options) = 0;
+  Result<void> transact(const TransactionBody& body) { return transact(body, {}); }
 
   /// Deletes everything, the alarm and the schema version too: as if the object had never been. The
   /// handle stays good for a new life.
@@ -136,12 +177,28 @@ struct Schema {
 
 struct ObjectInfo {
   ObjectName name;
-  std::optional<Time> alarm;  ///< as the index knows it: not later than it is
+  std::optional<Time> alarm;
 };
 
 struct DueAlarm {
   ObjectName name;
   Time time;
+};
+
+/// Changes of whole objects, in one commit and in this order.
+struct Changes {
+  struct Copy {
+    ObjectName from;  ///< must exist; whoever owns it goes on
+    ObjectName to;    ///< what was there is gone
+    TransactionBody body = {};  ///< what is to be different in the copy, which has no alarm
+  };
+  std::vector<ObjectName> removed = {};  ///< nothing happens to those that do not exist
+  std::vector<Copy> copies = {};
+};
+
+struct BackupReport {
+  std::size_t objects = 0;                ///< copied
+  std::vector<std::string> damaged = {};  ///< what could not be copied, and why; the rest was
 };
 
 class Storage {
@@ -166,9 +223,21 @@ class Storage {
   /// Deletes the object, whoever has it open. kNotFound if there is none.
   virtual Result<void> remove(const ObjectName& name) = 0;
 
-  /// Up to `count_max` alarms, earliest first, with times up to `until`. The time of each is true
-  /// at the moment of the call; an alarm stays until its object's transaction moves or removes it.
+  /// Former owners of what is removed or copied to own it no more.
+  /// Errors: kNotFound naming a `from` that does not exist; those of transactions. Then nothing has
+  /// changed.
+  virtual Result<void> change(const Changes& changes) = 0;
+
+  /// Copies everything as it is at one moment, while it is in use, to a new folder that can be used in
+  /// the place of the storage's. What was deleted is not copied.
+  /// Errors: kInvalidArgument if `destination` exists; kNotSupported; kUnavailable.
+  virtual Result<BackupReport> back_up(const std::filesystem::path& destination) = 0;
+
+  /// Up to `count_max` alarms, earliest first, with times up to `until`. An alarm stays until its
+  /// object's transaction moves or removes it.
   virtual Result<std::vector<DueAlarm>> alarms_until(Time until, std::size_t count_max) = 0;
+  /// Who is told, after the commit, that an alarm was set. On the thread of the commit.
+  virtual void on_alarm_set(std::function<void(Time)> listener) = 0;
 };
 
 }  // namespace sw::storage

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sandbox_workers/base/cancellation.h"
+#include "sandbox_workers/base/durability.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasi/streams.h"
 #include "sandbox_workers/workspace/manifest.h"
@@ -85,6 +86,8 @@ struct Run {
   RunLimits limits = {};
   /// Absent: as the sandbox's profile says.
   std::optional<AfterError> on_error = {};
+  /// When a run in a context counts as stored. Absent: as the context, or else the sandbox, says.
+  std::optional<Durability> durability = {};
   /// Lets another thread end the run: politely first, then by force, as at a deadline.
   std::stop_token cancel = {};
 };

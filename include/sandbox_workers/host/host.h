@@ -48,6 +48,8 @@ struct SandboxSettings {
   std::chrono::milliseconds idle_ttl{0};
   /// Every run of a sandbox knows the workspace as /home/user: Run::home.
   bool home = false;
+  /// When runs count as stored whose sandbox and context do not say.
+  Durability durability = Durability::kCommit;
   /// The rules of runs: kStandardProfile, or kCompatProfile (docs/differences.md).
   protocol::Profile profile = protocol::kStandardProfile;
 };
@@ -112,6 +114,11 @@ struct PreparedLanguage {
 /// destroyed, the host closes: it stops runs in progress, waits for them, and refuses those in the
 /// queue.
 /// Threads: any; from the thread of a run only `start`, and it must not destroy the last handle.
+struct BackupReport {
+  std::size_t objects = 0;           ///< copied
+  std::vector<std::string> damaged;  ///< what could not be copied, and why; the rest was
+};
+
 class Host {
  public:
   /// Errors: kUnavailable while another process uses the data folder (`is_in_use`), or for a cache
@@ -138,6 +145,20 @@ class Host {
   /// Up to `count_max` ids of sandboxes, in order, beginning after `after`.
   Result<std::vector<std::string>> sandboxes(const std::string& after = {},
                                              std::size_t count_max = 1000) const;
+
+  // --- checkpoints of sandboxes: each a whole sandbox as it was, which outlives the one it was made of
+
+  /// Up to `count_max` of them, of all sandboxes, by name, beginning after `after`.
+  Result<std::vector<SandboxCheckpoint>> checkpoints(const std::string& after = {},
+                                                     std::size_t count_max = 1000) const;
+  /// A new sandbox that is what the checkpoint is.
+  Result<Sandbox> fork_checkpoint(std::string_view checkpoint, std::string new_id) const;
+  Result<void> remove_checkpoint(std::string_view name) const;
+
+  /// Copies the data folder as it is at one moment to a new folder that can be used in its place.
+  /// Errors: kInvalidArgument if `destination` exists; kNotSupported without a data folder;
+  /// kUnavailable.
+  Result<BackupReport> back_up(const std::filesystem::path& destination) const;
 
   // --- languages
 
@@ -181,15 +202,22 @@ std::string outcome_json(const LanguageInfo& language, const Run& run, const Out
 /// none of the reserved names.
 Result<void> check_sandbox_id(std::string_view id);
 
-struct BackupReport {
-  std::size_t objects = 0;           ///< copied
-  std::vector<std::string> damaged;  ///< what could not be copied, and why; the rest was
-};
-
-/// Copies a data folder to a new one, also while a process uses it.
+/// Copies a data folder that no process uses to a new one; Host::back_up copies one that is in use.
 /// Errors: kInvalidArgument if `destination` exists; kNotFound if `folder` is not a data folder;
 /// kUnavailable.
 Result<BackupReport> back_up(const std::filesystem::path& folder,
                              const std::filesystem::path& destination);
+
+struct DataFolderCheck {
+  std::uint64_t objects = 0;
+  std::uint64_t layers = 0;           ///< that objects are made of
+  std::uint64_t frames = 0;           ///< in the commit journal
+  std::uint64_t journal_bytes = 0;    ///< of them
+  std::vector<std::string> problems;  ///< for people; empty: nothing is wrong
+};
+
+/// Reads all of a data folder that no process uses, and changes nothing (docs/data-folder.md).
+/// Errors: kNotFound if it is none; kUnavailable.
+Result<DataFolderCheck> check_data_folder(const std::filesystem::path& folder);
 
 }  // namespace sw

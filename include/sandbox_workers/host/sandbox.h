@@ -68,6 +68,14 @@ struct HistoryEntry {
   std::vector<std::string> checkpoints = {};
 };
 
+/// A sandbox as it was at one moment: contexts with their memory, files, environment.
+struct SandboxCheckpoint {
+  std::string name;
+  std::string sandbox;  ///< that it was made of, which may be gone
+  TimePoint taken_at;
+  std::vector<std::string> contexts;
+};
+
 struct SandboxInfo {
   std::string id;
   TimePoint created_at;
@@ -84,6 +92,7 @@ struct ContextOptions {
   std::string id = {};  ///< empty: a new UUID
   std::string cwd = "/workspace";
   Env env = {};
+  std::optional<Durability> durability = {};  ///< of its runs; absent: the sandbox's
 };
 
 class Host;
@@ -123,7 +132,21 @@ class Sandbox {
   Files files() const;
   /// For all runs from now on.
   Result<void> set_env(const EnvChanges& changes) const;
+  /// Of runs from now on that do not say, and whose contexts do not. Absent: the host's setting.
+  Result<void> set_durability(std::optional<Durability> durability) const;
   Result<SandboxInfo> info() const;
+
+  // Versions of all of it: contexts with their memory, files, environment. Each is one commit, and takes
+  // a time that does not depend on the size.
+
+  /// Keeps it as it is now, under a name that no other sandbox's checkpoint has; empty: a new UUID.
+  /// Errors: kNotFound if the sandbox does not exist.
+  Result<SandboxCheckpoint> checkpoint(const std::string& name = {}) const;
+  /// Makes it what a checkpoint is, of whatever sandbox that was made. Interrupts its runs.
+  Result<void> restore(std::string_view checkpoint) const;
+  /// A new sandbox that is what this one is now.
+  Result<Sandbox> fork(std::string new_id) const;
+
   /// Stops its runs, ends its contexts as Context::remove does, and deletes everything in it. The
   /// next use makes a new, empty sandbox.
   Result<void> destroy() const;

@@ -28,4 +28,8 @@ std::optional<Profile> find_profile(std::string_view name);
 /// What callers write: "keep" or "rollback". Anything else is nothing.
 std::optional<AfterError> parse_on_error(std::string_view text);
 
+/// The same for "commit" or "relaxed".
+std::optional<Durability> parse_durability(std::string_view text);
+std::string_view durability_name(Durability durability);
+
 }  // namespace sw::protocol

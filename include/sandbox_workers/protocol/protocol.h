@@ -14,6 +14,8 @@
 
 namespace sw::protocol {
 
+class JointCommit;
+
 inline constexpr int kProtocolVersion = 1;
 
 /// What is stored of a context's memory, for people and for the Sandbox's registry.
@@ -62,6 +64,9 @@ struct ExecuteArgs {
   /// was lost) takes that run back, so that files and memory are of the same run again. Absent: not
   /// compared.
   std::optional<std::uint64_t> executions_known = {};
+  /// For Interpreters of this program: to store the run together with the Sandbox. Others leave it
+  /// alone.
+  JointCommit* joint = nullptr;
 };
 
 struct ExecuteResponse {

@@ -2,19 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Storage that lasts as long as its MemoryDisk: for tests, and for engines that are tried out
-// without a data folder.
+// Storage that lasts as long as its MemoryDisk: for hosts without a data folder, and for tests.
 
-#include <cstdint>
 #include <memory>
+#include <optional>
 
-#include "storage/storage.h"
+#include "storage/layered_storage.h"
 
 namespace sw::storage {
-
-/// How often the body of a read or a transaction runs. Twice, the first time undone, is what a
-/// database that resolves conflicts may do: for tests of whatever uses a storage.
-enum class Bodies : std::uint8_t { kOnce, kTwice };
 
 /// What a process that "restarts" finds again: give the same disk to the next storage.
 class MemoryDisk {

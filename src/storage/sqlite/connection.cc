@@ -47,6 +47,10 @@ Error error_of(sqlite3* handle, int code, const std::filesystem::path& path) {
 
 Statement::~Statement() {
   if (statement_ == nullptr) return;
+  if (sql_.empty()) {
+    sqlite3_finalize(statement_);
+    return;
+  }
   sqlite3_reset(statement_);
   sqlite3_clear_bindings(statement_);
   connection_->idle_.emplace_back(sql_, statement_);
@@ -118,10 +122,6 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::filesystem::path
   return std::unique_ptr<Connection>(new Connection(handle, path));
 }
 
-Result<std::unique_ptr<Connection>> Connection::open_in_memory() {
-  return open(":memory:", Mode::kCreate, "");
-}
-
 Connection::~Connection() {
   for (const auto& [sql, statement] : idle_) sqlite3_finalize(statement);
   sqlite3_close(handle_);
@@ -145,6 +145,14 @@ Result<Statement> Connection::prepare(std::string_view sql) {
                                       SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   if (code != SQLITE_OK) return error(code);
   return Statement(*this, sql, statement);
+}
+
+Result<Statement> Connection::prepare_once(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), 0,
+                                      &statement, nullptr);
+  if (code != SQLITE_OK) return error(code);
+  return Statement(*this, {}, statement);
 }
 
 Result<std::int64_t> Connection::number(std::string_view sql) {

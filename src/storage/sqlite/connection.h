@@ -67,7 +67,6 @@ class Connection {
   /// `vfs` names the SQLite file layer to use; empty: the default one.
   static Result<std::unique_ptr<Connection>> open(const std::filesystem::path& path, Mode mode,
                                                   const std::string& vfs);
-  static Result<std::unique_ptr<Connection>> open_in_memory();
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -76,6 +75,8 @@ class Connection {
   Result<void> execute(const char* sql);
   /// `sql` is a literal: the prepared statement is kept under it.
   Result<Statement> prepare(std::string_view sql);
+  /// For text that is made up: the statement is not kept.
+  Result<Statement> prepare_once(const std::string& sql);
   /// The one value that a query gives, as a number.
   Result<std::int64_t> number(std::string_view sql);
 

@@ -27,6 +27,10 @@ class DataFolder {
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path catalog() const { return path_ / "catalog.sqlite"; }
   std::filesystem::path object(std::int64_t file) const;
+  /// The commit journal's two files.
+  std::filesystem::path journal(std::size_t which) const {
+    return path_ / (which == 0 ? "journal.0" : "journal.1");
+  }
 
   /// Makes the folder that `object(file)` lies in.
   Result<void> make_room_for(std::int64_t file) const;

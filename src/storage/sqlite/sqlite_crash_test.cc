@@ -120,9 +120,13 @@ TEST_P(CrashAtEveryChange, LeavesTheLastCommitOrTheOneInFlight) {
     std::size_t done = 0;
     disk.fail_from(fault);
     {
-      // One idle database, so that databases are closed and opened along the way.
-      auto storage = open_sqlite_storage(folder.path(),
-                                         {.idle_open_max = 1, .vfs = disk.name(), .on_notice = {}});
+      // A short journal, so that rows move to the databases along the way, and one idle database, so
+      // that databases are closed and opened.
+      auto storage = open_sqlite_storage(folder.path(), {.idle_open_max = 1,
+                                                         .vfs = disk.name(),
+                                                         .on_notice = {},
+                                                         .journal_bytes_max = 2000,
+                                                         .journal_bytes_left = 0});
       while (storage.ok() && done < steps.size() && steps[done](**storage).ok()) ++done;
     }
     survived = !disk.failing();

@@ -25,8 +25,10 @@ inline TemporaryDirectory temporary() {
   return *TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-sqlite-");
 }
 
+/// At its end everything is in the databases, unless `options` say otherwise.
 inline std::unique_ptr<Storage> open_storage(const std::filesystem::path& folder,
                                              SqliteOptions options = {}) {
+  options.journal_bytes_left = 0;
   auto opened = open_sqlite_storage(folder, std::move(options));
   EXPECT_TRUE(opened.ok()) << opened.error().message;
   return opened.ok() ? *std::move(opened) : nullptr;

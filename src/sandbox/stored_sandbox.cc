@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/stored_sandbox.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "protocol/messages.h"
+#include "sandbox/names.h"
+#include "sandbox/sandbox.h"
+
+namespace sw::sandbox {
+
+namespace {
+
+Result<storage::ObjectName> interpreter_object(const SandboxParts& parts,
+                                               const std::string& binding,
+                                               const std::string& key) {
+  const auto name =
+      parts.interpreter_object ? parts.interpreter_object(binding, key) : std::nullopt;
+  if (name) return *name;
+  return Error{ErrorCode::kNotSupported,
+               fmt::format("the contexts of binding '{}' are kept by a Worker elsewhere, so the "
+                           "sandbox cannot be copied as a whole",
+                           binding)};
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> read_interpreter_key(storage::Reader& reader) {
+  SW_TRY(const auto bytes, reader.get(kMetaTable, kInterpretersKey));
+  if (!bytes) return std::optional<std::string>();
+  if (protocol::is_interpreter_key(as_text(*bytes)))
+    return std::optional<std::string>(as_text(*bytes));
+  return Error{ErrorCode::kCorrupt, "the key of the sandbox's interpreters is damaged", 0};
+}
+
+Result<std::vector<std::string>> read_context_ids(storage::Reader& reader) {
+  std::vector<std::string> ids;
+  SW_CHECK_OK(reader.scan_keys({.table = kContextsTable, .from = {}, .to = {}},
+                               storage::Order::kAscending,
+                               [&](std::string_view id, std::size_t) -> Result<storage::Scan> {
+                                 ids.emplace_back(id);
+                                 return storage::Scan::kContinue;
+                               }));
+  return ids;
+}
+
+Result<StoredSandbox> read_stored_sandbox(storage::Reader& reader,
+                                          const storage::ObjectName& object) {
+  StoredSandbox stored{.object = object, .key = {}, .bindings = {}};
+  SW_TRY(const auto key, read_interpreter_key(reader));
+  stored.key = key.value_or(old_interpreter_key(object));
+  SW_CHECK_OK(reader.scan({.table = kContextsTable, .from = {}, .to = {}},
+                          storage::Order::kAscending,
+                          [&](std::string_view id, BytesView value) -> Result<storage::Scan> {
+                            SW_TRY(const ContextRecord record, decode_context_record(id, value));
+                            stored.bindings.insert(record.binding);
+                            return storage::Scan::kContinue;
+                          }));
+  return stored;
+}
+
+Result<std::vector<storage::ObjectName>> interpreter_objects(const SandboxParts& parts,
+                                                             const StoredSandbox& stored) {
+  std::vector<storage::ObjectName> names;
+  for (const std::string& binding : stored.bindings) {
+    SW_TRY(names.emplace_back(), interpreter_object(parts, binding, stored.key));
+  }
+  return names;
+}
+
+Result<void> add_copy(const SandboxParts& parts, const StoredSandbox& from,
+                      const storage::ObjectName& to, const storage::TransactionBody& body,
+                      storage::Changes& changes) {
+  const std::string key = new_interpreter_key();
+  changes.copies.push_back(
+      {.from = from.object,
+       .to = to,
+       .body = [key, body](storage::Transaction& transaction) -> Result<void> {
+         SW_CHECK_OK(transaction.put(kMetaTable, kInterpretersKey, as_bytes(key)));
+         return body(transaction);
+       }});
+  for (const std::string& binding : from.bindings) {
+    SW_TRY(storage::ObjectName source, interpreter_object(parts, binding, from.key));
+    SW_TRY(storage::ObjectName target, interpreter_object(parts, binding, key));
+    changes.copies.push_back({.from = std::move(source), .to = std::move(target)});
+  }
+  return {};
+}
+
+}  // namespace sw::sandbox

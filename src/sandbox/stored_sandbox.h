@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The sandbox-workers authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A sandbox as it is stored: its own object, and those of its Interpreters.
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox_workers/base/result.h"
+#include "storage/storage.h"
+
+namespace sw::sandbox {
+
+struct SandboxParts;
+
+struct StoredSandbox {
+  storage::ObjectName object;
+  std::string key;                 ///< of its Interpreters
+  std::set<std::string> bindings;  ///< with contexts
+};
+
+// Where things are in its object.
+inline constexpr storage::TableId kMetaTable = 0x01;
+inline constexpr storage::TableId kContextsTable = 0x02;
+inline constexpr std::string_view kRecordKey = "sandbox";
+inline constexpr std::string_view kInterpretersKey = "interpreters";
+
+/// The key of its Interpreters, if it has one. Errors: kCorrupt.
+Result<std::optional<std::string>> read_interpreter_key(storage::Reader& reader);
+Result<std::vector<std::string>> read_context_ids(storage::Reader& reader);
+/// What the object says of itself.
+Result<StoredSandbox> read_stored_sandbox(storage::Reader& reader,
+                                          const storage::ObjectName& object);
+
+/// Its Interpreters' objects. Errors: kNotSupported naming a binding whose Worker is elsewhere.
+Result<std::vector<storage::ObjectName>> interpreter_objects(const SandboxParts& parts,
+                                                             const StoredSandbox& stored);
+
+/// Adds to `changes` a copy of all of it under another name, with Interpreters of its own. `body`
+/// changes what else is to be different.
+/// Errors: as above.
+Result<void> add_copy(const SandboxParts& parts, const StoredSandbox& from,
+                      const storage::ObjectName& to, const storage::TransactionBody& body,
+                      storage::Changes& changes);
+
+}  // namespace sw::sandbox
