@@ -75,6 +75,24 @@ constexpr std::uint64_t kTmpBytesMax = std::uint64_t{8} << 20;
 // For exit handlers, beyond what their context has.
 constexpr std::uint64_t kRoomToEnd = std::uint64_t{256} << 20;
 
+/// The memory of an instance that is being restored.
+class RestoredPages final : public PageSink {
+ public:
+  explicit RestoredPages(wasm::Instance& instance) : instance_(instance) {}
+  std::uint64_t memory_bytes() const override { return instance_.memory().size(); }
+  Result<PageSpan> write(std::uint32_t page) override { return instance_.room_for(page); }
+
+ private:
+  wasm::Instance& instance_;
+};
+
+/// Only some codes say that nothing was run.
+Error host_fault(Error error) {
+  if (error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kBadReply)
+    error.code = ErrorCode::kInternal;
+  return error;
+}
+
 // A saved clock further ahead than this is damage, not time.
 constexpr std::uint64_t kClockAheadMaxNs = std::uint64_t{1} << 62;
 
@@ -160,9 +178,11 @@ Result<Reply> Session::evaluate_in_guest(const Run& run) {
 
 Result<Outcome> Session::execute(const Run& run, RunEvents& events) {
   SW_CHECK_OK(prepare(run, events));
-  SW_TRY(Outcome outcome, run.ends_context ? end(run, events) : evaluate(run, events));
-  if (run.files) outcome.files = mirror_->changes();
-  return outcome;
+  Result<Outcome> done = run.ends_context ? end(run, events) : evaluate(run, events);
+  // Whatever the guest made of it: its memory was not what was saved.
+  if (const auto damage = instance_->damage()) return host_fault(*damage);
+  if (done.ok() && run.files) done->files = mirror_->changes();
+  return done;
 }
 
 Result<Outcome> Session::evaluate(const Run& run, RunEvents& events) {
@@ -364,13 +384,30 @@ Result<std::unique_ptr<Session>> Session::restore(std::unique_ptr<Guest> guest,
                                                   std::unique_ptr<wasm::Instance> instance,
                                                   Watchdog& watchdog, SnapshotSource& source) {
   SW_CHECK_OK(instance->grow_memory_to(source.memory_bytes()));
-  SpanPageSink memory(instance->memory().bytes());
-  SW_TRY(const BytesView bytes, source.fill(memory, instance->image()));
-  SW_TRY(const SavedHost saved, decode_saved_host(bytes));
   SW_TRY(auto session, create(std::move(guest), std::move(instance), watchdog));
+  SW_TRY(const BytesView bytes, session->fill_memory(source));
+  SW_TRY(const SavedHost saved, decode_saved_host(bytes));
   session->cells_ = saved.cells;
   session->saved_.assign(bytes.begin(), bytes.end());
   return session;
+}
+
+Result<BytesView> Session::fill_memory(SnapshotSource& source) {
+  RestoredPages pages(*instance_);
+  std::optional<Result<void>> left_out;
+  const LeaveOut leave_out = [&](std::span<const ByteRange> parts) {
+    left_out = instance_->leave_out_pages(parts);
+    return left_out->ok();
+  };
+  PageSupply late;
+  SW_TRY(const BytesView bytes, source.fill(pages, instance_->image(), leave_out, late));
+  if (left_out && !left_out->ok() && left_out->error().code != ErrorCode::kUnavailable)
+    return std::move(*left_out).error();
+  if (left_out && left_out->ok()) {
+    // Host functions in progress must not tell what they made of a page that is not there.
+    SW_CHECK_OK(instance_->supply_pages(std::move(late), [this] { cancellation_->cancel(); }));
+  }
+  return bytes;
 }
 
 /// Open files and /tmp, once the files of the sandbox are there.

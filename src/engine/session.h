@@ -79,6 +79,7 @@ class Session final : public SessionInstance {
   Result<Bytes> save_tmp();
   Result<void> restore_tmp(BytesView blob);
   Result<void> restore_host();
+  Result<BytesView> fill_memory(SnapshotSource& source);
   Outcome conclude(Reply reply, StopReason stop);
   Result<Outcome> conclude_failure(Error error, StopReason stop);
 

@@ -81,6 +81,15 @@ class TestWorker {
     return take({.context = id, .ends_context = true, .limits = limits});
   }
 
+  Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args, RunEvents& events) {
+    SW_TRY(const auto interpreter, worker_.interpreter("key"));
+    Result<protocol::ExecuteResponse> answer = Error{};
+    SW_CHECK_OK(parts_.guests.run({}, [&](executor::GuestPool::Slot&) {
+      answer = interpreter->execute(std::move(args), events);
+    }));
+    return answer;
+  }
+
   Workspace& files;
   RunOutput printed;                           ///< by the last run
   AfterError after_error = AfterError::kKeep;  ///< of the next runs
@@ -91,7 +100,7 @@ class TestWorker {
     run.files = files.for_run();
     printed = {};
     protocol::ExecuteArgs args{.run = std::move(run)};
-    auto answer = execute(std::move(args));
+    auto answer = execute(std::move(args), printed);
     if (!answer.ok()) {
       protocol::ExecuteResponse response;
       response.outcome.ending = Ending::kCrashed;
@@ -102,15 +111,6 @@ class TestWorker {
     }
     (void)files.apply_diff(*answer->outcome.files, 1);
     return *std::move(answer);
-  }
-
-  Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args) {
-    SW_TRY(const auto interpreter, worker_.interpreter("key"));
-    Result<protocol::ExecuteResponse> answer = Error{};
-    SW_CHECK_OK(parts_.guests.run({}, [&](executor::GuestPool::Slot&) {
-      answer = interpreter->execute(std::move(args), printed);
-    }));
-    return answer;
   }
 
   const std::unique_ptr<object::Clock> clock_;

@@ -31,7 +31,12 @@ struct LiveMemory::State {
   std::uint64_t digest = 0;
   std::uint64_t stored_pages = 0;
   std::map<PackId, std::uint32_t> pages_in_pack;
-  PackId host_tables_pack;  ///< where `host_tables` are stored
+  std::uint32_t family = 0;  ///< whose packs a restore has left pages in
+  /// Stored pages that a restore left out and that were not asked for since: PageState::unread.
+  std::map<PackId, std::uint32_t> unread_in_pack;
+  std::uint64_t unread_pages = 0;
+  std::uint64_t unread_digest = 0;  ///< what their shares of the version's digest add up to
+  PackId host_tables_pack;          ///< where `host_tables` are stored
   Bytes host_tables;
 };
 

@@ -12,8 +12,6 @@ namespace sw::snapshot {
 
 namespace {
 
-constexpr std::size_t kKeptBytesMax = std::size_t{32} << 20U;
-
 std::size_t weight(const Pack& pack) { return sizeof pack + pack.differences.size(); }
 
 Error missing(PackId id, std::string_view what) {
@@ -21,6 +19,24 @@ Error missing(PackId id, std::string_view what) {
 }
 
 }  // namespace
+
+std::shared_ptr<const Pack> PackCache::find(PackId id) const {
+  const auto found = packs_.find(id);
+  return found == packs_.end() ? nullptr : found->second;
+}
+
+/// Large packs go first: they hold the bulk that was written once, and small ones are what chains
+/// lead through.
+void PackCache::put(const std::shared_ptr<const Pack>& pack) {
+  while (!packs_.empty() && bytes_ + weight(*pack) > bytes_max_) {
+    const auto largest = std::ranges::max_element(
+        packs_, {}, [](const auto& item) { return item.second->differences.size(); });
+    bytes_ -= weight(*largest->second);
+    packs_.erase(largest);
+  }
+  bytes_ += weight(*pack);
+  packs_.emplace(pack->id, pack);
+}
 
 Result<std::optional<Bytes>> PackReader::bytes(PackId id) {
   return reader_.get(table_, pack_key(family_, id));
@@ -34,27 +50,14 @@ Result<Pack> PackReader::directory(PackId id) {
 }
 
 Result<std::shared_ptr<const Pack>> PackReader::pack(PackId id) {
-  if (const auto kept = kept_.find(id); kept != kept_.end()) return kept->second;
+  if (auto found = kept().find(id)) return found;
   SW_TRY(const auto row, bytes(id));
   if (!row) return missing(id, "missing");
   ++packs_read_;
   SW_TRY(Pack read, decode_pack(id, *row, PackPart::kAll, compression_));
   auto shared = std::make_shared<const Pack>(std::move(read));
-  make_room(weight(*shared));
-  kept_bytes_ += weight(*shared);
-  kept_.emplace(id, shared);
+  kept().put(shared);
   return shared;
-}
-
-/// Large packs go first: they hold the bulk that was written once, and small ones are what chains
-/// lead through.
-void PackReader::make_room(std::size_t bytes) {
-  while (!kept_.empty() && kept_bytes_ + bytes > kKeptBytesMax) {
-    const auto largest = std::ranges::max_element(
-        kept_, {}, [](const auto& item) { return item.second->differences.size(); });
-    kept_bytes_ -= weight(*largest->second);
-    kept_.erase(largest);
-  }
 }
 
 namespace {

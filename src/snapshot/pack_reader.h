@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads and checks packs, and keeps some of what it read. Good within one transaction.
+// Reads and checks packs, and keeps some of what it read. A reader is good within one transaction;
+// what it keeps is good for longer: packs never change, except to lose what nothing needs.
 
 #include <array>
 #include <cstdint>
@@ -16,11 +17,27 @@
 
 namespace sw::snapshot {
 
+/// Packs of one family.
+class PackCache {
+ public:
+  explicit PackCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  std::shared_ptr<const Pack> find(PackId id) const;
+  void put(const std::shared_ptr<const Pack>& pack);
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_max_;
+  std::size_t bytes_ = 0;
+  std::map<PackId, std::shared_ptr<const Pack>> packs_;  // shared with those who use them now
+};
+
 class PackReader {
  public:
+  /// `kept` outlives it; null: it keeps what it reads itself.
   PackReader(storage::Reader& reader, storage::TableId table, std::uint32_t family,
-             Compression& compression)
-      : reader_(reader), table_(table), family_(family), compression_(compression) {}
+             Compression& compression, PackCache* kept = nullptr)
+      : reader_(reader), table_(table), family_(family), compression_(compression), kept_(kept) {}
 
   /// Shared with the reader, which may drop its own share at the next call.
   /// Errors: kCorrupt if it is damaged or missing.
@@ -32,14 +49,16 @@ class PackReader {
   std::uint64_t packs_read() const { return packs_read_; }
 
  private:
-  void make_room(std::size_t bytes);
+  static constexpr std::size_t kKeptBytesMax = std::size_t{32} << 20U;
+
+  PackCache& kept() { return kept_ == nullptr ? own_ : *kept_; }
 
   storage::Reader& reader_;
   storage::TableId table_;
   std::uint32_t family_;
   Compression& compression_;
-  std::map<PackId, std::shared_ptr<const Pack>> kept_;
-  std::size_t kept_bytes_ = 0;
+  PackCache* kept_;
+  PackCache own_{kKeptBytesMax};
   std::uint64_t packs_read_ = 0;
 };
 

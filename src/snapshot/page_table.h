@@ -17,11 +17,14 @@ namespace sw::snapshot {
 struct PageState {
   PackRef place;                  ///< no pack: the page is as in the image (or zero beyond it)
   std::uint8_t depth = 0;         ///< length of the chain of differences to stored pages
-  bool hashed = false;            ///< `hash` is that of the content; always so when stored
+  bool hashed = false;            ///< `hash` is that of the content; not so when unread
   std::uint32_t chain_begin = 0;  ///< sequence of the pack where the chain begins
   std::uint64_t hash = 0;
 
   bool stored() const { return static_cast<bool>(place.pack); }
+  /// A restore left it out: the memory holds nothing of it, and all that is known is where it is
+  /// and, from `depth`, whether it is a difference to a stored page.
+  bool unread() const { return stored() && !hashed; }
 };
 
 using Region = std::array<PageState, kRegionPages>;

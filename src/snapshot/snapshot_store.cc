@@ -16,7 +16,7 @@ namespace sw::snapshot {
 // -------------------------------------------------------------------------------------------------
 // LiveMemory
 
-LiveMemory::LiveMemory(std::unique_ptr<LiveMemory::State> state) : state_(std::move(state)) {}
+LiveMemory::LiveMemory(std::shared_ptr<LiveMemory::State> state) : state_(std::move(state)) {}
 LiveMemory::LiveMemory(LiveMemory&&) noexcept = default;
 LiveMemory& LiveMemory::operator=(LiveMemory&&) noexcept = default;
 LiveMemory::~LiveMemory() = default;
@@ -27,6 +27,7 @@ std::optional<VersionId> LiveMemory::version() const {
   return state_->based_on ? std::optional(state_->based_on) : std::nullopt;
 }
 std::uint64_t LiveMemory::stored_pages() const { return state_->stored_pages; }
+std::uint64_t LiveMemory::unread_pages() const { return state_->unread_pages; }
 std::size_t LiveMemory::bookkeeping_bytes() const {
   return sizeof(LiveMemory::State) + state_->table.regions().size() * sizeof(Region) +
          state_->recent.bytes() + state_->key_pages.bytes() + state_->host_tables.size();
@@ -64,7 +65,7 @@ Result<LiveMemory> SnapshotStore::begin(std::string_view context, std::string_vi
   SW_CHECK_OK(check_context_name(context));
   SW_CHECK_OK(state_->refresh());
   if (build.size() > kBuildBytesMax) return invalid("the build's name is too long");
-  auto live = std::make_unique<LiveMemory::State>(std::string(context), std::string(build),
+  auto live = std::make_shared<LiveMemory::State>(std::string(context), std::string(build),
                                                   state_->options.recent_bytes_max);
   if (has(context)) {
     SW_TRY(const ContextEntry* const record, state_->find(context));
@@ -172,15 +173,16 @@ Result<VersionInfo> SnapshotStore::version(std::string_view context, VersionId v
 }
 
 Result<Restored> SnapshotStore::restore(std::string_view context, VersionId version,
-                                        std::string_view build, BytesView image, PageSink& memory) {
+                                        std::string_view build, BytesView image, PageSink& memory,
+                                        const LeaveOut& leave_out) {
   SW_TRY(ContextEntry* const record, state_->find(context));
   SW_CHECK_OK(state_->kept_of(*record, version));
-  std::unique_ptr<LiveMemory::State> live;
+  std::shared_ptr<LiveMemory::State> live;
   Bytes host_tables;
   std::uint64_t pages_written = 0;
   std::uint64_t packs_read = 0;
   SW_CHECK_OK(state_->storage.read([&](storage::Reader& reader) -> Result<void> {
-    live = std::make_unique<LiveMemory::State>(std::string(context), std::string(build),
+    live = std::make_shared<LiveMemory::State>(std::string(context), std::string(build),
                                                state_->options.recent_bytes_max);
     PackReader packs = state_->reader_of(reader, record->family);
     SW_TRY(const auto pack, packs.pack(version));
@@ -195,7 +197,7 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
                                  stored.memory_bytes));
     }
     Restorer restorer(packs, image, memory, *live);
-    SW_CHECK_OK(restorer.restore(stored, version.sequence));
+    SW_CHECK_OK(restorer.restore(stored, version.sequence, leave_out));
     SW_TRY(const auto tables, packs.pack(stored.host_tables));
     if (!tables->host_tables) {
       return Error{ErrorCode::kCorrupt,
@@ -211,7 +213,10 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
   live->host_tables = host_tables;
   live->memory_bytes = memory.memory_bytes();
   live->based_on = version;
-  return Restored{LiveMemory(std::move(live)), std::move(host_tables), pages_written, packs_read};
+  live->family = record->family;
+  PageLoader load = live->unread_pages == 0 ? PageLoader() : state_->loader_of(live, image);
+  return Restored{LiveMemory(std::move(live)), std::move(host_tables), std::move(load),
+                  pages_written, packs_read};
 }
 
 Result<void> SnapshotStore::remove(std::string_view context, const ExtraWrites& extra_writes) {
@@ -240,6 +245,7 @@ Result<void> SnapshotStore::remove(std::string_view context, const ExtraWrites& 
     }
     return extra_writes ? extra_writes(transaction) : Result<void>();
   }));
+  s.forget_unread(context);
   s.contexts.erase(found);
   if (alone) {
     s.families.erase(family);

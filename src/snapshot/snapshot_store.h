@@ -119,7 +119,7 @@ class LiveMemory {
  public:
   struct State;
 
-  explicit LiveMemory(std::unique_ptr<State> state);
+  explicit LiveMemory(std::shared_ptr<State> state);
   LiveMemory(LiveMemory&&) noexcept;
   LiveMemory& operator=(LiveMemory&&) noexcept;
   ~LiveMemory();
@@ -129,18 +129,31 @@ class LiveMemory {
   /// None before the first save of a fresh memory in a new context.
   std::optional<VersionId> version() const;
   std::uint64_t stored_pages() const;
+  /// Of these, those that a restore left out and nobody has asked for.
+  std::uint64_t unread_pages() const;
   /// How much memory the bookkeeping takes.
   std::size_t bookkeeping_bytes() const;
 
   State& state() { return *state_; }
 
  private:
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // shared with who loads pages of it
 };
+
+/// Asked in a restore, before a page is written: whether these parts of the memory (ascending, not
+/// touching) can be left out. True: they can, and hold nothing until somebody loads it. A restore
+/// that starts again asks again.
+using LeaveOut = std::function<bool(std::span<const ByteRange> parts)>;
+/// Writes a page that a restore left out into `memory`, and others that cost little more: at most
+/// kLoadedPagesMax. To be called as the store is, and while it is there.
+/// Errors: kCorrupt when what is stored is damaged, and those of the storage.
+using PageLoader = std::function<Result<void>(std::uint32_t page, PageSink& memory)>;
+inline constexpr std::size_t kLoadedPagesMax = 256;
 
 struct Restored {
   LiveMemory live;
   Bytes host_tables;
+  PageLoader load;  ///< empty: no page was left out
   std::uint64_t pages_written = 0;
   std::uint64_t packs_read = 0;
 };
@@ -182,9 +195,12 @@ class SnapshotStore {
   /// Writes the version's pages over `memory`, which is as the image has it and grown to the
   /// version's size. After an error `memory` may be partly written and must be dropped; no damaged
   /// page is ever written. `live` can be saved only if the version is the newest.
+  /// If `leave_out` allows, parts of a large memory are left out, and Restored::load writes their
+  /// pages (those that are as in the image, too) when somebody needs them: until the context is
+  /// removed, whatever becomes of the version. `save` does not read what is still left out.
   /// Errors: kInvalidArgument for another build or size.
   Result<Restored> restore(std::string_view context, VersionId version, std::string_view build,
-                           BytesView image, PageSink& memory);
+                           BytesView image, PageSink& memory, const LeaveOut& leave_out = {});
 
   /// Makes a copy of what the newest version was `runs` before the newest. A LiveMemory of the
   /// context is of no use afterwards.

@@ -36,7 +36,7 @@ class StepEncoder {
     out_.digest = live_.digest;
     out_.stored_pages = live_.stored_pages;
     for (const ByteRange& range : step_.changed) SW_CHECK_OK(scan(range));
-    if (step_.memory.memory_bytes() < live_.memory_bytes) drop_pages_beyond_the_end();
+    if (step_.memory.memory_bytes() < live_.memory_bytes) SW_CHECK_OK(drop_pages_beyond_the_end());
     if (key_step_) SW_CHECK_OK(move_pages());
     sort_changes();
     number_packs();
@@ -87,9 +87,11 @@ class StepEncoder {
 
   Result<void> look_at(std::uint32_t page) {
     ++out_.stats.pages_seen;
+    PageState& state = live_.table.at(page);
+    // It is not in the memory, so nobody can have changed it; and reading it here would ask for it.
+    if (state.unread()) return {};
     SW_TRY(const PageView content, step_.memory.read(page));
     const std::uint64_t hash = page_hash(content);
-    PageState& state = live_.table.at(page);
     if (state.hashed && state.hash == hash) return {};
     if (equal(content, image(page))) {
       if (state.stored()) {
@@ -127,13 +129,20 @@ class StepEncoder {
     }
   }
 
-  void drop_pages_beyond_the_end() {
+  Result<void> drop_pages_beyond_the_end() {
     for (const auto& [region, stored] : live_.table.regions()) {
       for (std::uint32_t i = 0; i < kRegionPages; ++i) {
         const std::uint32_t page = region * kRegionPages + i;
-        if (page >= memory_pages_ && (*stored.pages)[i].stored()) remove(page, (*stored.pages)[i]);
+        const PageState& state = (*stored.pages)[i];
+        if (page < memory_pages_ || !state.stored()) continue;
+        if (state.unread()) {
+          return Error{ErrorCode::kInvalidArgument,
+                       "a memory with pages that were not read cannot shrink"};
+        }
+        remove(page, state);
       }
     }
+    return {};
   }
 
   /// Old packs that hold few pages of this memory, if there are too many of them: those with the
@@ -141,7 +150,8 @@ class StepEncoder {
   std::set<PackId> packs_to_empty() const {
     std::vector<std::pair<std::uint32_t, PackId>> sparse;
     for (const auto& [id, pages] : live_.pages_in_pack) {
-      if (id.sequence + kChainSpanMax < first_.sequence && pages < kPackEntriesMax / 4)
+      if (id.sequence + kChainSpanMax < first_.sequence && pages <= kSparsePagesMax &&
+          !live_.unread_in_pack.contains(id))
         sparse.push_back({pages, id});
     }
     if (sparse.size() <= kSparseOldPacksMax) return {};
@@ -165,7 +175,8 @@ class StepEncoder {
       for (std::uint32_t i = 0; i < kRegionPages; ++i) {
         const std::uint32_t page = region * kRegionPages + i;
         const PageState& state = (*stored.pages)[i];
-        if (!state.stored()) continue;
+        // What is not in the memory stays where it is, though its pack is of no key step.
+        if (!state.stored() || state.unread()) continue;
         const bool moves = !bases_.in_key_step(state) || old_packs.contains(state.place.pack);
         if (!moves || changed.contains(page)) continue;
         // Its content is what was stored, unless the caller's ranges left out a change; then it
@@ -190,8 +201,10 @@ class StepEncoder {
   void number_packs() {
     const auto stored = static_cast<std::size_t>(
         std::ranges::count_if(out_.changes, [](const Change& change) { return !change.removed; }));
+    const bool is_large = stored > kPackEntriesMax;
+    pack_entries_max_ = is_large ? kLargeStepPackEntries : kPackEntriesMax;
     const std::size_t packs =
-        std::max<std::size_t>(1, (stored + kPackEntriesMax - 1) / kPackEntriesMax);
+        is_large ? (stored + pack_entries_max_ - 1) / pack_entries_max_ + 1 : 1;
     last_ = {first_.owner, first_.sequence + static_cast<std::uint32_t>(packs - 1)};
   }
 
@@ -199,10 +212,10 @@ class StepEncoder {
     pack_.id = first_;
     for (Change& change : out_.changes) {
       if (change.removed) continue;
-      if (pack_.entries.size() == kPackEntriesMax) SW_CHECK_OK(finish_pack());
+      if (pack_.entries.size() == pack_entries_max_) SW_CHECK_OK(finish_pack());
       add_entry(change);
     }
-    return {};
+    return pack_.id == last_ ? Result<void>() : finish_pack();
   }
 
   Result<void> finish_pack() {
@@ -328,6 +341,7 @@ class StepEncoder {
   std::uint32_t image_pages_;
   std::size_t scanned_bytes_ = 0;
   std::size_t next_page_ = 0;
+  std::size_t pack_entries_max_ = kPackEntriesMax;
   Pack pack_;  // being filled
   PreparedStep out_;
 };

@@ -24,8 +24,12 @@ namespace sw::snapshot {
 /// Packs older than the span of chains that hold few pages of a memory: at kSparseOldPacksMax of
 /// them, pages are written anew until kSparseOldPacksLeft remain, some pages in each key step.
 inline constexpr std::size_t kSparseOldPacksMax = 24;
+inline constexpr std::uint32_t kSparsePagesMax = 31;
 inline constexpr std::size_t kSparseOldPacksLeft = 12;
 inline constexpr std::size_t kMovedPagesMax = 64;
+/// A step with more pages than a pack may hold writes packs of so many, and the table into one of
+/// its own: who restores it reads that, and then little for each page that is asked for.
+inline constexpr std::size_t kLargeStepPackEntries = 64;
 
 struct PreparedStep {
   struct Change {

@@ -35,6 +35,12 @@ Result<CollectionRoots> SnapshotStore::State::roots_of(std::uint32_t family) {
       roots.versions.insert(checkpoint.version);
     roots.last_sequence[record.owner] = record.newest.id.sequence;
   }
+  std::erase_if(partly_read, [](const auto& memory) { return memory.expired(); });
+  for (const auto& memory : partly_read) {
+    const auto live = memory.lock();
+    if (live && live->family == family && live->unread_pages > 0)
+      roots.versions.insert(live->based_on);
+  }
   return roots;
 }
 

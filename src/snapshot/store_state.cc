@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "snapshot/restorer.h"
+
 namespace sw::snapshot {
 
 Error invalid(std::string message) {
@@ -20,6 +22,13 @@ ContextEntry new_entry(std::uint32_t owner, std::uint32_t family, std::uint32_t 
   return entry;
 }
 
+namespace {
+
+/// What a memory keeps of the packs that its late pages are in.
+constexpr std::size_t kLoaderPacksBytesMax = std::size_t{2} << 20U;
+
+}  // namespace
+
 Error not_found(std::string_view what, std::string_view name) {
   return Error{ErrorCode::kNotFound, fmt::format("no {} \"{}\"", what, name)};
 }
@@ -30,6 +39,25 @@ VersionInfo info_of(const KeptVersion& kept, const Version& version) {
 
 PackReader SnapshotStore::State::reader_of(storage::Reader& reader, std::uint32_t family) {
   return {reader, options.packs_table, family, compression};
+}
+
+PageLoader SnapshotStore::State::loader_of(const std::shared_ptr<LiveMemory::State>& live,
+                                           BytesView image) {
+  partly_read.emplace_back(live);
+  auto kept = std::make_shared<PackCache>(kLoaderPacksBytesMax);
+  return [this, live, image, kept](std::uint32_t page, PageSink& memory) {
+    return storage.read([&](storage::Reader& reader) {
+      PackReader packs(reader, options.packs_table, live->family, compression, kept.get());
+      return Restorer(packs, image, memory, *live).load(page);
+    });
+  };
+}
+
+void SnapshotStore::State::forget_unread(std::string_view context) {
+  std::erase_if(partly_read, [&](const auto& memory) {
+    const auto live = memory.lock();
+    return !live || live->context == context;
+  });
 }
 
 Result<ContextEntry*> SnapshotStore::State::find(std::string_view name) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@
 #include "snapshot/collector.h"
 #include "snapshot/compression.h"
 #include "snapshot/history.h"
+#include "snapshot/live_memory.h"
 #include "snapshot/pack_reader.h"
 #include "snapshot/snapshot_store.h"
 
@@ -63,6 +65,8 @@ struct SnapshotStore::State {
   std::string collection_error;
   std::string history_error;
   bool stale = false;
+  /// Memories that pages were left out of. Those they may still ask for are kept.
+  std::vector<std::weak_ptr<LiveMemory::State>> partly_read;
 
   PackReader reader_of(storage::Reader& reader, std::uint32_t family);
 
@@ -85,6 +89,10 @@ struct SnapshotStore::State {
   Result<void> load_usage(ContextEntry& record);
   /// The packs whose keys begin with `prefix`.
   Result<StorageUsage> usage_of(const std::string& prefix);
+
+  PageLoader loader_of(const std::shared_ptr<LiveMemory::State>& live, BytesView image);
+  /// The context's packs need not be kept for its memories any more.
+  void forget_unread(std::string_view context);
 
   // --- commits
 

@@ -94,7 +94,8 @@ Result<std::shared_ptr<InstancePre>> InstancePre::create(Runtime& runtime, const
             .slots = std::move(slots),
             .memory_bytes_min = declared_memory_bytes(module.state().module.get()),
             .stack_bytes_max = runtime.options().stack_bytes_max,
-            .stop_means = runtime.options().stop_means});
+            .stop_means = runtime.options().stop_means,
+            .faults = runtime.state().faults});
   return std::shared_ptr<InstancePre>(new InstancePre(std::move(state)));
 }
 
@@ -109,7 +110,10 @@ Result<std::unique_ptr<Instance>> InstancePre::instantiate(HostState& host,
 }
 
 Instance::Instance(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Instance::~Instance() = default;
+Instance::~Instance() {
+  // What it calls goes away with the state.
+  if (state_->slot) (void)state_->slot->end_late_pages();
+}
 
 Result<void> Instance::start(const InstanceLimits& limits) {
   InstancePre::State& pre = *state_->pre;
@@ -200,6 +204,47 @@ Result<void> Instance::grow_memory_to(std::uint64_t bytes) {
                ErrorCode::kLimitExceeded);
 }
 
+Result<void> Instance::leave_out_pages(std::span<const ByteRange> parts) {
+  if (!state_->pre->faults || state_->slot == nullptr) {
+    return Error{ErrorCode::kUnavailable, "this memory cannot be filled as it is touched", 0};
+  }
+  if (!state_->scanner) state_->scanner = DirtyPageScanner::create();
+  // To compare is to touch.
+  if (state_->scanner->method() == DirtyMethod::kCompare) {
+    return Error{ErrorCode::kUnavailable, "the kernel does not say which pages are present", 0};
+  }
+  return state_->slot->leave_out_pages(state_->pre->faults, parts);
+}
+
+Result<PageSpan> Instance::room_for(std::uint32_t page) {
+  if (LatePages* const late = state_->slot->late_pages()) return late->write(page);
+  return memory().bytes().subspan(std::size_t{page} * kPageBytes).first<kPageBytes>();
+}
+
+Result<void> Instance::supply_pages(PageSupply supply, std::function<void()> on_damage) {
+  state_->on_damage = std::move(on_damage);
+  return state_->slot->late_pages()->start(std::move(supply), *state_);
+}
+
+void Instance::State::note(const Error& error) {
+  const MutexLock lock(damage_mutex);
+  if (!damage) damage = error;
+  is_damaged.store(true, std::memory_order_release);
+  if (on_damage) on_damage();
+}
+
+void Instance::State::end_call() {
+  const MutexLock lock(run_mutex);
+  if (depth != 0) end_run();
+}
+
+bool Instance::is_damaged() const { return state_->is_damaged.load(std::memory_order_acquire); }
+
+std::optional<Error> Instance::damage() const {
+  const MutexLock lock(state_->damage_mutex);
+  return state_->damage;
+}
+
 bool Instance::has_export(std::string_view name) {
   wasmtime_extern_t item;
   return wasmtime_instance_export_get(state_->context, &state_->instance, name.data(), name.size(),
@@ -234,6 +279,7 @@ Result<std::size_t> Instance::find_function_raw(std::string_view name, const Sig
 }
 
 Result<void> Instance::enter() {
+  if (auto damaged = damage()) return *std::move(damaged);
   if (poisoned_)
     return Error{ErrorCode::kInternal, "an instance was called after it ended abnormally", 0};
   const MutexLock lock(state_->run_mutex);
@@ -264,8 +310,10 @@ Result<void> Instance::call_raw(std::size_t index, RawValue* values, std::size_t
   const TrapPtr trap(raw_trap);
   exchange_running_slot(outer);
   const bool stopped = leave();
-  if (!error && !trap) return {};
+  const bool damaged = is_damaged();
+  if (!error && !trap && !damaged) return {};
   poisoned_ = true;
+  if (damaged) return *damage();
   return describe_end(trap ? message_of(trap.get()) : message_of(error.get()), stopped, trap.get());
 }
 
@@ -315,13 +363,13 @@ Result<std::int32_t> Instance::global_i32(std::string_view name) {
   return value.of.i32;
 }
 
-void Instance::stop() {
-  const MutexLock lock(state_->run_mutex);
-  if (state_->depth == 0) return;
-  state_->stop_requested = true;
+void Instance::stop() { state_->end_call(); }
+
+void Instance::State::end_run() {
+  stop_requested = true;
   // The counter is the engine's: its other instances look up once and go on.
-  if (stop_means() == StopMeans::kEpoch) wasmtime_engine_increment_epoch(state_->pre->engine);
-  else if (state_->slot) state_->slot->block_access();
+  if (pre->stop_means == StopMeans::kEpoch) wasmtime_engine_increment_epoch(pre->engine);
+  else if (slot != nullptr) slot->block_access();
 }
 
 StopMeans Instance::stop_means() const { return state_->pre->stop_means; }

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -10,6 +13,7 @@
 #include "base/thread_safety.h"
 #include "sandbox_workers/wasm/instance.h"
 #include "wasm/capi.h"
+#include "wasm/late_pages.h"
 #include "wasm/slot.h"
 
 namespace sw::wasm {
@@ -24,9 +28,10 @@ struct InstancePre::State {
   std::size_t memory_bytes_min = 0;
   std::size_t stack_bytes_max = 0;
   StopMeans stop_means = StopMeans::kFault;
+  std::shared_ptr<FaultService> faults;  // shared with the runtime; may be null
 };
 
-struct Instance::State {
+struct Instance::State final : LatePages::Damage {
   // shared by all instances: code and slots outlive each of them
   std::shared_ptr<InstancePre::State> pre;
   HostState* host = nullptr;
@@ -56,6 +61,17 @@ struct Instance::State {
   Mutex run_mutex;                         // keeps a call from ending while it is held
   int depth SW_GUARDED_BY(run_mutex) = 0;  // calls in progress, nested through host functions
   bool stop_requested SW_GUARDED_BY(run_mutex) = false;
+  /// Makes the guest trap.
+  void end_run() SW_REQUIRES(run_mutex);
+
+  mutable Mutex damage_mutex;
+  /// Why a page of the memory could not be had.
+  std::optional<Error> damage SW_GUARDED_BY(damage_mutex);
+  std::atomic<bool> is_damaged = false;  // to look at without the mutex
+  std::function<void()> on_damage;       // set before there can be any
+  void note(const Error& error) override;
+  /// Does nothing when no call is in progress.
+  void end_call() override;
 };
 
 }  // namespace sw::wasm

@@ -49,8 +49,9 @@ wasm_trap_t* call_host(void* environment, wasmtime_caller_t* wasmtime_caller,
   wasmtime_context_t* context = wasmtime_caller_context(wasmtime_caller);
   auto& instance = *static_cast<Instance*>(wasmtime_context_get_data(context));
   Caller caller(instance);
-  auto result = run_guarded(*static_cast<HostFunction*>(environment), caller,
-                            reinterpret_cast<RawValue*>(values));
+  auto result = instance.is_damaged() ? Result<void>(*instance.damage())
+                                      : run_guarded(*static_cast<HostFunction*>(environment),
+                                                    caller, reinterpret_cast<RawValue*>(values));
   return static_cast<wasm_trap_t*>(instance.trap_for(std::move(result)));
 }
 

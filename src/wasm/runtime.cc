@@ -64,6 +64,10 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
   runtime->state_->engine.reset(wasm_engine_new_with_config(config));
   if (!runtime->state_->engine)
     return Error{ErrorCode::kUnavailable, "Wasmtime refused its configuration", 0};
+  if (options.late_pages) {
+    if (auto faults = FaultService::create(); faults.ok())
+      runtime->state_->faults = *std::move(faults);
+  }
   return runtime;
 }
 

@@ -63,6 +63,19 @@ void finalize_memory(void* environment) {
 // Debian 12's kernel headers are older than this feature, which is in Linux since 6.7.
 constexpr std::uint64_t kWriteProtectAsync = 1 << 15;  // UFFD_FEATURE_WP_ASYNC
 
+/// It is not what it was before, nor what it was to be.
+Error lost_mapping() {
+  return Error{ErrorCode::kInternal, errno_error(errno, "cannot map a linear memory").message, 0};
+}
+
+bool register_page_by_page(int fd, void* base, std::size_t length) {
+  uffdio_register range = {};
+  range.range.start = reinterpret_cast<std::uint64_t>(base);
+  range.range.len = length;
+  range.mode = UFFDIO_REGISTER_MODE_WP;
+  return ::ioctl(fd, UFFDIO_REGISTER, &range) == 0;
+}
+
 /// Makes a fault in the range bring in its own page only. By default the kernel maps the sixteen
 /// pages around it as well; those are clean, but each page that is present costs every scan for
 /// dirty pages some 15 ns, and an interpreter that touches 700 pages here and there would have
@@ -76,11 +89,7 @@ UniqueFd map_page_by_page(void* base, std::size_t length) {
   uffdio_api api = {};
   api.api = UFFD_API;
   api.features = kWriteProtectAsync;
-  uffdio_register range = {};
-  range.range.start = reinterpret_cast<std::uint64_t>(base);
-  range.range.len = length;
-  range.mode = UFFDIO_REGISTER_MODE_WP;
-  if (::ioctl(fd.get(), UFFDIO_API, &api) != 0 || ::ioctl(fd.get(), UFFDIO_REGISTER, &range) != 0)
+  if (::ioctl(fd.get(), UFFDIO_API, &api) != 0 || !register_page_by_page(fd.get(), base, length))
     return UniqueFd();
   return fd;
 }
@@ -116,6 +125,7 @@ Result<std::unique_ptr<Slot>> Slot::create(std::shared_ptr<const Image> image, s
 }
 
 Slot::~Slot() {
+  late_pages_.reset();
   if (base_ != nullptr) ::munmap(base_, mapped_);
 }
 
@@ -127,6 +137,50 @@ Result<void> Slot::grow(std::size_t new_size) {
     return errno_error(errno, "cannot grow a linear memory");
   }
   size_ = new_size;
+  return {};
+}
+
+Result<void> Slot::leave_out_pages(std::shared_ptr<FaultService> service,
+                                   std::span<const ByteRange> parts) {
+  SW_CHECK_OK(end_late_pages());
+  auto late = [&]() -> Result<std::unique_ptr<LatePages>> {
+    for (const ByteRange& part : parts) {
+      if (::mmap(base_ + part.begin, part.end - part.begin, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+        return errno_error(errno, "cannot empty a part of a linear memory");
+    }
+    return LatePages::create(std::move(service), {base_, size()}, {parts.begin(), parts.end()});
+  }();
+  if (late.ok()) {
+    late_pages_ = *std::move(late);
+    return {};
+  }
+  for (const ByteRange& part : parts) SW_CHECK_OK(map(part));
+  return Error{ErrorCode::kUnavailable, std::move(late).error().message, 0};
+}
+
+Result<void> Slot::end_late_pages() {
+  if (!late_pages_) return {};
+  const std::vector<ByteRange> parts = late_pages_->parts();
+  late_pages_.reset();
+  for (const ByteRange& part : parts) SW_CHECK_OK(map(part));
+  return {};
+}
+
+Result<void> Slot::map(const ByteRange& part) {
+  const std::size_t end = std::clamp(image().size(), part.begin, part.end);
+  if (part.begin < end) {
+    std::byte* const at = base_ + part.begin;
+    if (::mmap(at, end - part.begin, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, image_->fd(),
+               static_cast<off_t>(part.begin)) == MAP_FAILED)
+      return lost_mapping();
+    if (page_by_page_) register_page_by_page(page_by_page_.get(), at, end - part.begin);
+  }
+  if (end < part.end &&
+      ::mmap(base_ + end, part.end - end, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+    return lost_mapping();
   return {};
 }
 
@@ -170,6 +224,7 @@ Result<std::size_t> Slot::drop_all(std::size_t touched) {
 }
 
 Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<ByteRange>& scratch) {
+  SW_CHECK_OK(end_late_pages());
   allow_access();
   refused_growths_ = 0;
   charged_ = 0;

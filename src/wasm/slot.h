@@ -16,6 +16,7 @@
 #include "sandbox_workers/wasm/image.h"
 #include "wasm/capi.h"
 #include "wasm/dirty_pages.h"
+#include "wasm/late_pages.h"
 
 namespace sw::wasm {
 
@@ -43,6 +44,13 @@ class Slot {
   std::uint64_t refused_growths() const { return refused_growths_; }
 
   Result<void> grow(std::size_t new_size);
+
+  /// Empties parts of the memory, which are then filled as they are touched, until `end_late_pages`:
+  /// they are then as at rest.
+  Result<void> leave_out_pages(std::shared_ptr<FaultService> service,
+                               std::span<const ByteRange> parts);
+  LatePages* late_pages() { return late_pages_.get(); }
+  Result<void> end_late_pages();
 
   /// Counts memory elsewhere as part of this one, until `uncharge_to` says that only so much is
   /// left of it. So much is free that a guest whose memory is full can still answer.
@@ -72,6 +80,8 @@ class Slot {
 
  private:
   Slot() = default;
+  /// Maps part of the memory as at rest.
+  Result<void> map(const ByteRange& part);
   Result<void> shrink();
   Error refuse();
   bool fits(std::uint64_t size, std::uint64_t charged) const;
@@ -83,6 +93,7 @@ class Slot {
   std::shared_ptr<const Image> image_;  // shared with the other slots of the same image
   // keeps the image's mapping free of pages that nobody touched
   UniqueFd page_by_page_;
+  std::unique_ptr<LatePages> late_pages_;
   std::byte* base_ = nullptr;
   std::size_t reserved_ = 0;  // what a memory can grow to
   std::size_t mapped_ = 0;    // reserved and guard

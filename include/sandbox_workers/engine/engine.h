@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,13 @@ struct SessionSnapshot {
   Bytes extra;
 };
 
+/// Asks whether parts of a memory (ascending, not touching) can be left out while it is restored.
+/// True: they hold nothing until PageSupply writes it.
+using LeaveOut = std::function<bool(std::span<const ByteRange> parts)>;
+/// Writes a page of such a part into `memory`, and others that cost little more: some hundred.
+/// Errors: as SnapshotSource::fill.
+using PageSupply = std::function<Result<void>(std::uint32_t page, PageSink& memory)>;
+
 /// A saved memory, for an instance that goes on from it.
 class SnapshotSource {
  public:
@@ -72,6 +80,14 @@ class SnapshotSource {
   /// `restore` returns.
   /// Errors: kCorrupt when what is stored is damaged; then `memory` must not be used.
   virtual Result<BytesView> fill(PageSink& memory, BytesView base) = 0;
+  /// The same, but before it writes a page it may ask whether it can leave out parts (and ask again
+  /// if it starts again). If so it
+  /// sets `late`, which writes a page of them when it is needed: on any thread, one call at a time,
+  /// as long as the instance lives. Whoever saves the instance does not read what is still left out.
+  virtual Result<BytesView> fill(PageSink& memory, BytesView base, const LeaveOut& /*leave_out*/,
+                                 PageSupply& /*late*/) {
+    return fill(memory, base);
+  }
 };
 
 /// One interpreter that goes on from cell to cell, with a copy of the sandbox's files that its open

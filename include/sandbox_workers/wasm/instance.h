@@ -14,11 +14,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sandbox_workers/base/byte_range.h"
+#include "sandbox_workers/base/pages.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/wasm/image.h"
 #include "sandbox_workers/wasm/linker.h"
@@ -28,6 +30,9 @@
 namespace sw::wasm {
 
 class Slot;
+
+/// Writes a page that is missing into `memory`, and others that cost little more: some hundred.
+using PageSupply = std::function<Result<void>(std::uint32_t page, PageSink& memory)>;
 
 /// A guest function found by name and checked against a signature. Valid as long as its instance.
 template <class Signature>
@@ -101,6 +106,22 @@ class Instance {
   void set_memory_bytes_max(std::uint64_t bytes);
   /// Grows the memory to `bytes` (rounded up to Wasm pages) the way memory.grow does.
   Result<void> grow_memory_to(std::uint64_t bytes);
+  /// Empties parts of the memory (ascending, not touching), to be filled page by page as they are
+  /// touched; nothing of them may be before `supply_pages`. Called again, it replaces the parts.
+  /// Errors: kUnavailable where the kernel does not offer that, and the memory is as before. Any
+  /// other: the instance must be thrown away.
+  Result<void> leave_out_pages(std::span<const ByteRange> parts);
+  /// Where to write a page of a memory that is being restored, of a part that is left out or not.
+  Result<PageSpan> room_for(std::uint32_t page);
+  /// From here on the memory can be used. `supply` is called on a thread of the runtime while
+  /// someone waits for the page: it must not wait for what a thread may hold that touches guest
+  /// memory. When it fails the memory is damaged, of which `on_damage` is told there, and must
+  /// not wait either. A call in progress is ended and returns the error.
+  Result<void> supply_pages(PageSupply supply, std::function<void()> on_damage);
+  /// The error of a page that could not be supplied. The instance must then be thrown away, and
+  /// nothing it said since counts.
+  std::optional<Error> damage() const;
+
   /// Counts host memory taken for the guest's data as the guest's, while the innermost
   /// HostMemoryScope lasts. The first MiB is free: a full guest can still say so. Errors:
   /// kLimitExceeded, which counts as a refused growth.
@@ -162,6 +183,8 @@ class Instance {
   /// Ends a host function (for the Linker): null to go on, or a trap of Wasmtime's when it failed
   /// or the run is to stop.
   void* trap_for(Result<void> result);
+  /// For the Linker: what the guest says is worth nothing any more.
+  bool is_damaged() const;
 
  private:
   friend class InstancePre;

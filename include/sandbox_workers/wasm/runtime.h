@@ -30,6 +30,9 @@ struct RuntimeOptions {
   /// MiB lets CPython free a list nested 200,000 deep.
   std::size_t stack_bytes_max = std::size_t{128} << 20;
   StopMeans stop_means = StopMeans::kFault;
+  /// Whether memories are filled as they are touched (Instance::leave_out_pages), where the kernel
+  /// offers it.
+  bool late_pages = true;
 };
 
 /// Room left below the guest for host functions and signal handlers.
