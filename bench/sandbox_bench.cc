@@ -228,12 +228,11 @@ void sandbox_fork(benchmark::State& state, const std::shared_ptr<engine::Engine>
                   const std::string& code) {
   constexpr std::size_t kFileBytes = std::size_t{10} << 20;
   const Folder folder;
-  const Host host =
-      must(Host::open({.data_folder = folder.path() / "data",
-                       .sandboxes = {.files = {.file_bytes_max = kFileBytes,
-                                               .tree_bytes_max = 20 * kFileBytes,
-                                               .entries_max = 4096}},
-                       .engines = {engine}}));
+  const Host host = must(Host::open({.data_folder = folder.path() / "data",
+                                     .sandboxes = {.files = {.file_bytes_max = kFileBytes,
+                                                             .tree_bytes_max = 20 * kFileBytes,
+                                                             .entries_max = 4096}},
+                                     .engines = {engine}}));
   const Sandbox sandbox = host.sandbox("bench");
   for (int i = 0; i < 10; ++i) {
     const std::string name = "file-" + std::to_string(i);

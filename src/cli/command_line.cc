@@ -100,10 +100,9 @@ Result<RunCommandOptions> checked(const CLI::App& command, const RunArguments& a
   if (arguments.durability.empty()) return options;
   options.durability = protocol::parse_durability(arguments.durability);
   if (options.durability) return options;
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("invalid --durability '{}' (use commit or relaxed)",
-                           arguments.durability),
-               0};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("invalid --durability '{}' (use commit or relaxed)", arguments.durability), 0};
 }
 
 /// What is run, and with what.

@@ -208,8 +208,8 @@ Result<int> sandbox_version_command(const Caller& caller, DataFolder& folder, Sa
                                     const SandboxVersionOptions& options) {
   SW_TRY(const auto host, folder.open_existing());
   if (!host) {
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("no data folder at {}", folder.path().native()), 0};
+    return Error{ErrorCode::kNotFound, fmt::format("no data folder at {}", folder.path().native()),
+                 0};
   }
   const Sandbox sandbox = host->sandbox(options.sandbox);
   switch (action) {

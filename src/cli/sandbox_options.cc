@@ -87,9 +87,9 @@ void add_versions(const NewCommand& add, Chosen& chosen,
 
 void add_sandboxes(CLI::App& app, Chosen& chosen) {
   const auto arguments = arguments_with(chosen);
-  CLI::App* const group =
-      app.add_subcommand("sandboxes", "Manage sandboxes: list (the default), info, delete, "
-                                      "checkpoint, restore, fork");
+  CLI::App* const group = app.add_subcommand("sandboxes",
+                                             "Manage sandboxes: list (the default), info, delete, "
+                                             "checkpoint, restore, fork");
   group->require_subcommand(0, 1);
   add_data_option(*group, arguments->folder);
   group->add_flag("--json", arguments->json, "Print as JSON");
@@ -141,8 +141,9 @@ void add_listing(CLI::App& app, Chosen& chosen, const char* name, const char* wh
 void add_context(CLI::App& app, Chosen& chosen) {
   const auto arguments = arguments_with(chosen);
   CLI::App* const group =
-      app.add_subcommand("context", "Manage a context: history, fork, undo, checkpoint, restore, "
-                                    "delete");
+      app.add_subcommand("context",
+                         "Manage a context: history, fork, undo, checkpoint, restore, "
+                         "delete");
   group->require_subcommand(1);
   const auto add = [&](const char* name, const char* what, ContextAction action,
                        const char* argument = nullptr, const char* meaning = "") {

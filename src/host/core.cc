@@ -75,21 +75,21 @@ Result<void> Core::open() {
   objects_.emplace(*storage_, *clock_, object::HostOptions{.on_notice = options_.on_notice});
   SW_CHECK_OK(add_languages());
   const SandboxSettings& settings = options_.sandboxes;
-  parts_.emplace(sandbox::SandboxParts{.bindings = {},
-                                       .clock = *clock_,
-                                       .guests = guests_,
-                                       .options = {.files = settings.files,
-                                                   .idle_ttl = settings.idle_ttl,
-                                                   .contexts_max = settings.contexts_max,
-                                                   .run_limits = {},
-                                                   .home = settings.home,
-                                                   .durability = settings.durability,
-                                                   .profile = settings.profile},
-                                       .storage = storage_.get(),
-                                       .interpreter_object = [this](const auto& binding,
-                                                                    const auto& key) {
-                                         return interpreter_object(binding, key);
-                                       }});
+  parts_.emplace(
+      sandbox::SandboxParts{.bindings = {},
+                            .clock = *clock_,
+                            .guests = guests_,
+                            .options = {.files = settings.files,
+                                        .idle_ttl = settings.idle_ttl,
+                                        .contexts_max = settings.contexts_max,
+                                        .run_limits = {},
+                                        .home = settings.home,
+                                        .durability = settings.durability,
+                                        .profile = settings.profile},
+                            .storage = storage_.get(),
+                            .interpreter_object = [this](const auto& binding, const auto& key) {
+                              return interpreter_object(binding, key);
+                            }});
   for (const HostedLanguage& language : languages_) {
     parts_->bindings.emplace(language.binding, language.worker);
   }
@@ -109,9 +109,10 @@ Result<void> Core::open_storage() {
   if (options_.must_exist && !std::filesystem::exists(folder, failed) && !failed) {
     return Error{ErrorCode::kNotFound, fmt::format("no data folder at {}", folder.native()), 0};
   }
-  SW_TRY(storage_, storage::open_sqlite_storage(
-                       folder, {.on_notice = options_.on_notice,
-                                .waiting = [this] { return guests_.stats().queued; }}));
+  SW_TRY(storage_,
+         storage::open_sqlite_storage(folder, {.on_notice = options_.on_notice, .waiting = [this] {
+                                                 return guests_.stats().queued;
+                                               }}));
   return {};
 }
 

@@ -30,11 +30,10 @@ inline const std::map<std::string, std::string>& cells() {
   return code;
 }
 inline const std::map<std::string, std::string>& counts() {
-  static const std::map<std::string, std::string> code = {
-      {"javascript", "globalThis.n ?? 0"},
-      {"python", "globals().get('n', 0)"},
-      {"perl", "our $n; $n + 0"},
-      {"ruby", "$n.to_i"}};
+  static const std::map<std::string, std::string> code = {{"javascript", "globalThis.n ?? 0"},
+                                                          {"python", "globals().get('n', 0)"},
+                                                          {"perl", "our $n; $n + 0"},
+                                                          {"ruby", "$n.to_i"}};
   return code;
 }
 
@@ -107,7 +106,8 @@ inline Operation next(const State& state, std::mt19937& random) {
         operation.text = std::string(random() % 3000, static_cast<char>('a' + random() % 26));
         return operation;
       default:
-        operation.other = std::next(cells().begin(), static_cast<std::ptrdiff_t>(random() % 4))->first;
+        operation.other =
+            std::next(cells().begin(), static_cast<std::ptrdiff_t>(random() % 4))->first;
         operation.relaxed = random() % 2 == 0;
         return operation;
     }
@@ -178,10 +178,9 @@ inline Result<State> look(const Host& host, std::string& notes) {
     }
     SW_TRY(const auto contexts, host.sandbox(id).contexts());
     for (const ContextInfo& context : contexts) {
-      SW_TRY(const Outcome outcome,
-             host.sandbox(id).run({.language = context.language,
-                                   .code = counts().at(context.language),
-                                   .context = context.id}));
+      SW_TRY(const Outcome outcome, host.sandbox(id).run({.language = context.language,
+                                                          .code = counts().at(context.language),
+                                                          .context = context.id}));
       if (!outcome.value) return Error{ErrorCode::kInternal, "a context does not answer"};
       found.contexts[context.id] = std::stoull(outcome.value->text);
       notes += outcome.context->note;

@@ -69,7 +69,7 @@ TEST(Killed, NothingAcknowledgedIsLostAndFilesAndMemoryAgree) {
   int losses = 0;
   for (int kill = 0; kill < kills; ++kill) {
     SCOPED_TRACE("kill " + std::to_string(kill));
-    const unsigned seed = random();
+    const auto seed = static_cast<unsigned>(random());
     Clock::time_point killed;
     const auto answered = do_and_be_killed(folder.path() / "data", seed, rounds, random, killed);
     // All states that may be there: from the last that was safe to the one that was in flight.

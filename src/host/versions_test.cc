@@ -130,9 +130,8 @@ TEST_P(Versions, RestoringInterruptsRuns) {
   EXPECT_EQ(run("a", "x"), "1");
 }
 
-INSTANTIATE_TEST_SUITE_P(Storages, Versions, testing::Bool(), [](const auto& folder) {
-  return folder.param ? "Folder" : "Memory";
-});
+INSTANTIATE_TEST_SUITE_P(Storages, Versions, testing::Bool(),
+                         [](const auto& folder) { return folder.param ? "Folder" : "Memory"; });
 
 }  // namespace
 }  // namespace sw

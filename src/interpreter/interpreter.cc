@@ -352,24 +352,23 @@ Result<void> Interpreter::save(Execution& run) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto begin = std::chrono::steady_clock::now();
   const auto state = run.resident->session->snapshot();
-  const snapshot::Commit commit_saved = [&](const snapshot::SaveStats& saved,
-                                            const storage::TransactionBody& body)
-                                            SW_REQUIRES(mutex_) -> Result<void> {
+  const snapshot::Commit commit_saved =
+      [&](const snapshot::SaveStats& saved, const storage::TransactionBody& body)
+          SW_REQUIRES(mutex_) -> Result<void> {
     SW_TRY(run.response.snapshot, contexts_->snapshot_info(*run.resident->live, saved));
     run.told().snapshot_ms = Milliseconds(std::chrono::steady_clock::now() - begin).count();
     run.told().snapshot_bytes_written = saved.bytes_written;
     return commit(run, body);
   };
   const std::string about = about_step(run.args.run.code, *run.response.outcome.files);
-  Result<snapshot::SaveStats> saved =
-      state.ok() ? contexts_->save(*run.resident->live,
-                                   {.memory = *state->memory,
-                                    .image = state->base,
-                                    .changed = state->changed,
-                                    .host_tables = state->extra,
-                                    .about = about},
-                                   run.id(), run.row, commit_saved)
-                 : Result<snapshot::SaveStats>(state.error());
+  Result<snapshot::SaveStats> saved = state.ok() ? contexts_->save(*run.resident->live,
+                                                                   {.memory = *state->memory,
+                                                                    .image = state->base,
+                                                                    .changed = state->changed,
+                                                                    .host_tables = state->extra,
+                                                                    .about = about},
+                                                                   run.id(), run.row, commit_saved)
+                                                 : Result<snapshot::SaveStats>(state.error());
   if (!saved.ok()) {
     const ErrorCode code = saved.error().code;
     const bool cannot_be_saved =

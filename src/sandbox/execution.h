@@ -35,8 +35,8 @@ struct Sandbox::Launch {
 /// A run in a context, from its begin to its end.
 struct Sandbox::Execution {
   const Launch& launch;
-  ContextRecord context = {};                         // as it was at the begin
-  std::string key = {};                               // of the Interpreters
+  ContextRecord context = {};  // as it was at the begin
+  std::string key = {};        // of the Interpreters
   protocol::ExecuteArgs args = {};
   Durability durability = Durability::kCommit;
 

@@ -120,7 +120,8 @@ Result<void> Sandbox::store(const Step& step) {
 Result<void> Sandbox::transact(const Step& step, const storage::TransactionBody& body) {
   Execution* const run = step.run;
   if (!run) return storage_.transact(body);
-  storage::CommitOptions options{.durability = run->durability, .also = {}, .pending = &run->stored};
+  storage::CommitOptions options{
+      .durability = run->durability, .also = {}, .pending = &run->stored};
   if (!run->interpreter) return storage_.transact(body, std::move(options));
   options.also.push_back({storage_, body});
   return run->interpreter->object.transact(run->interpreter->body, std::move(options));

@@ -59,8 +59,8 @@ struct SandboxOptions {
   std::size_t contexts_max = 8;  ///< over all bindings
   /// Of code that comes as a request.
   std::size_t code_bytes_max = std::size_t{64} << 10;
-  RunLimits run_limits;  ///< of runs that come as requests
-  bool home = false;     ///< Run::home of every run
+  RunLimits run_limits;                         ///< of runs that come as requests
+  bool home = false;                            ///< Run::home of every run
   Durability durability = Durability::kCommit;  ///< of runs whose sandbox and context do not say
   protocol::Profile profile = protocol::kStandardProfile;
 };
@@ -236,8 +236,7 @@ class Sandbox final : public object::Object {
 
   Result<void> load() SW_REQUIRES(mutex_);
   Result<void> store(const Step& step) SW_REQUIRES(mutex_);
-  Result<void> transact(const Step& step, const storage::TransactionBody& body)
-      SW_REQUIRES(mutex_);
+  Result<void> transact(const Step& step, const storage::TransactionBody& body) SW_REQUIRES(mutex_);
   void forget() SW_REQUIRES(mutex_);
   Result<Workspace*> files() SW_REQUIRES(mutex_);
   Result<Workspace*> usable_files() SW_REQUIRES(mutex_);

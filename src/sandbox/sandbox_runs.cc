@@ -253,8 +253,8 @@ Result<void> Sandbox::begin(Execution& execution) {
   args.run = execution.launch.run;
   apply_env(args.run, context);
   args.executions_known = context->interpreter_executions;
-  execution.durability = args.run.durability.value_or(context->durability.value_or(
-      record_->durability.value_or(parts_.options.durability)));
+  execution.durability = args.run.durability.value_or(
+      context->durability.value_or(record_->durability.value_or(parts_.options.durability)));
   args.run.durability = execution.durability;
   if (parts_.options.file_api) {
     SW_TRY(const Workspace* const workspace, files());
@@ -307,8 +307,7 @@ Result<void> Sandbox::take_over(Execution& execution, const protocol::ExecuteRes
   SW_CHECK_OK(apply_files(*response.outcome.files));
   ContextRecord after = execution.context;
   if (execution.launch.run.ends_context) {
-    SW_CHECK_OK(
-        store({.files = files, .erased = after.id, .used = true, .run = &execution}));
+    SW_CHECK_OK(store({.files = files, .erased = after.id, .used = true, .run = &execution}));
     contexts_.erase(after.id);
     return {};
   }

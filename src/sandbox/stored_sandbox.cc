@@ -16,8 +16,7 @@ namespace sw::sandbox {
 namespace {
 
 Result<storage::ObjectName> interpreter_object(const SandboxParts& parts,
-                                               const std::string& binding,
-                                               const std::string& key) {
+                                               const std::string& binding, const std::string& key) {
   const auto name =
       parts.interpreter_object ? parts.interpreter_object(binding, key) : std::nullopt;
   if (name) return *name;
@@ -76,13 +75,13 @@ Result<void> add_copy(const SandboxParts& parts, const StoredSandbox& from,
                       const storage::ObjectName& to, const storage::TransactionBody& body,
                       storage::Changes& changes) {
   const std::string key = new_interpreter_key();
-  changes.copies.push_back(
-      {.from = from.object,
-       .to = to,
-       .body = [key, body](storage::Transaction& transaction) -> Result<void> {
-         SW_CHECK_OK(transaction.put(kMetaTable, kInterpretersKey, as_bytes(key)));
-         return body(transaction);
-       }});
+  changes.copies.push_back({.from = from.object,
+                            .to = to,
+                            .body = [key, body](storage::Transaction& transaction) -> Result<void> {
+                              SW_CHECK_OK(
+                                  transaction.put(kMetaTable, kInterpretersKey, as_bytes(key)));
+                              return body(transaction);
+                            }});
   for (const std::string& binding : from.bindings) {
     SW_TRY(storage::ObjectName source, interpreter_object(parts, binding, from.key));
     SW_TRY(storage::ObjectName target, interpreter_object(parts, binding, key));

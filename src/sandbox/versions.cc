@@ -28,8 +28,8 @@ Result<storage::ObjectName> checkpoint_object(std::string_view name) {
 }
 
 storage::TransactionBody marking(std::string_view sandbox, std::int64_t now_ms) {
-  const std::string text = json::serialize(
-      json::object{{"v", kVersion}, {"sandbox", sandbox}, {"takenAt", now_ms}});
+  const std::string text =
+      json::serialize(json::object{{"v", kVersion}, {"sandbox", sandbox}, {"takenAt", now_ms}});
   return [text](storage::Transaction& transaction) {
     return transaction.put(kMetaTable, kCheckpointKey, as_bytes(text));
   };
@@ -139,8 +139,8 @@ Result<void> Versions::fork_checkpoint(std::string_view checkpoint, std::string_
   const MutexLock lock(mutex_);
   SW_TRY(const storage::ObjectName target, new_sandbox_name(new_sandbox));
   storage::Changes changes;
-  SW_CHECK_OK(add_copy(parts_, stored, target,
-                       [this](storage::Transaction& t) { return begin_life(t); }, changes));
+  SW_CHECK_OK(add_copy(
+      parts_, stored, target, [this](storage::Transaction& t) { return begin_life(t); }, changes));
   return storage_.change(changes);
 }
 

@@ -42,8 +42,7 @@ class Versions {
   Result<SandboxCheckpoint> checkpoint(std::string_view sandbox,
                                        const std::optional<std::string>& name);
   /// Of all sandboxes, by name, from the one after `after` on.
-  Result<std::vector<SandboxCheckpoint>> checkpoints(std::string_view after,
-                                                     std::size_t count_max);
+  Result<std::vector<SandboxCheckpoint>> checkpoints(std::string_view after, std::size_t count_max);
   Result<void> remove_checkpoint(std::string_view name);
 
   /// Makes the sandbox, which need not exist, what the checkpoint is. Its runs are interrupted.

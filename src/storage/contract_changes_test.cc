@@ -15,7 +15,8 @@ namespace sw::storage {
 namespace {
 
 TransactionBody putting(std::string key, std::string value) {
-  return [key, value](Transaction& transaction) { return transaction.put(1, key, as_bytes(value)); };
+  return
+      [key, value](Transaction& transaction) { return transaction.put(1, key, as_bytes(value)); };
 }
 
 TYPED_TEST(StorageContract, SeveralObjectsChangeInOneTransaction) {
@@ -47,8 +48,7 @@ TYPED_TEST(StorageContract, AChangeIsSeenBeforeItIsOnDisk) {
   ObjectStorage& object = this->open({"a", "1"});
   std::vector<std::unique_ptr<PendingCommit>> pending(10);
   for (std::size_t i = 0; i < pending.size(); ++i) {
-    ASSERT_TRUE(
-        object.transact(putting("k", std::to_string(i)), {.pending = &pending[i]}).ok());
+    ASSERT_TRUE(object.transact(putting("k", std::to_string(i)), {.pending = &pending[i]}).ok());
     EXPECT_EQ(this->get(object, "k"), std::to_string(i));
   }
   for (const auto& commit : pending) EXPECT_TRUE(commit->wait().ok());
@@ -59,9 +59,9 @@ TYPED_TEST(StorageContract, AChangeIsSeenBeforeItIsOnDisk) {
 TYPED_TEST(StorageContract, RelaxedChangesAreThereAfterAnOrderlyEnd) {
   ObjectStorage& object = this->open({"a", "1"});
   for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(object.transact(putting("k", std::to_string(i)),
-                                {.durability = Durability::kRelaxed})
-                    .ok());
+    ASSERT_TRUE(
+        object.transact(putting("k", std::to_string(i)), {.durability = Durability::kRelaxed})
+            .ok());
   }
   EXPECT_FALSE(object.may_miss_changes());
   this->restart();
@@ -75,12 +75,12 @@ TYPED_TEST(StorageContract, ACopyIsAnObjectOfItsOwn) {
   ASSERT_TRUE(this->put(original, "shared", "old").ok());
   ASSERT_TRUE(this->put(original, "erased", "old").ok());
   ASSERT_TRUE(this->set_alarm(original, at(5)).ok());
-  ASSERT_TRUE(this->storage_
-                  ->change({.removed = {},
-                            .copies = {{.from = {"a", "1"},
-                                        .to = {"a", "2"},
-                                        .body = putting("own", "copy")}}})
-                  .ok());
+  ASSERT_TRUE(
+      this->storage_
+          ->change(
+              {.removed = {},
+               .copies = {{.from = {"a", "1"}, .to = {"a", "2"}, .body = putting("own", "copy")}}})
+          .ok());
   ObjectStorage& copy = this->open({"a", "2"}, schema);
   EXPECT_EQ(this->get(copy, "shared"), "old");
   EXPECT_EQ(this->get(copy, "own"), "copy");
@@ -112,11 +112,10 @@ TYPED_TEST(StorageContract, ACopyTakesThePlaceOfWhatWasThere) {
   ASSERT_TRUE(this->put(former, "old", "x").ok());
   ASSERT_TRUE(this->put(this->open({"a", "source"}), "new", "y").ok());
   ASSERT_TRUE(this->put(this->open({"a", "gone"}), "k", "z").ok());
-  ASSERT_TRUE(
-      this->storage_
-          ->change({.removed = {{"a", "gone"}, {"a", "never there"}},
-                    .copies = {{.from = {"a", "source"}, .to = {"a", "target"}}}})
-          .ok());
+  ASSERT_TRUE(this->storage_
+                  ->change({.removed = {{"a", "gone"}, {"a", "never there"}},
+                            .copies = {{.from = {"a", "source"}, .to = {"a", "target"}}}})
+                  .ok());
   EXPECT_TRUE(former.lost());
   EXPECT_EQ(this->put(former, "late", "x").error().code, ErrorCode::kConflict);
   EXPECT_EQ(this->keys(this->open({"a", "target"}), {1, "", ""}), "new ");
@@ -125,9 +124,8 @@ TYPED_TEST(StorageContract, ACopyTakesThePlaceOfWhatWasThere) {
 
 TYPED_TEST(StorageContract, AChangeOfObjectsHappensAsAWholeOrNotAtAll) {
   ASSERT_TRUE(this->put(this->open({"a", "1"}), "k", "v").ok());
-  const auto failed =
-      this->storage_->change({.removed = {{"a", "1"}},
-                              .copies = {{.from = {"a", "none"}, .to = {"a", "2"}}}});
+  const auto failed = this->storage_->change(
+      {.removed = {{"a", "1"}}, .copies = {{.from = {"a", "none"}, .to = {"a", "2"}}}});
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(failed.error().message, "no object a/none");
@@ -149,7 +147,8 @@ TYPED_TEST(StorageContract, RandomCopiesAndChangesAgreeWithAModel) {
     switch (random() % 6) {
       case 0:
         if (!model.contains(id) || id == other) break;
-        ASSERT_TRUE(this->storage_->change({.copies = {{.from = {"o", id}, .to = {"o", other}}}}).ok());
+        ASSERT_TRUE(
+            this->storage_->change({.copies = {{.from = {"o", id}, .to = {"o", other}}}}).ok());
         model[other] = model[id];
         break;
       case 1:
@@ -157,9 +156,8 @@ TYPED_TEST(StorageContract, RandomCopiesAndChangesAgreeWithAModel) {
         model.erase(id);
         break;
       case 2:
-        ASSERT_TRUE(this->open({"o", id})
-                        .transact([&](Transaction& t) { return t.erase(1, key); })
-                        .ok());
+        ASSERT_TRUE(
+            this->open({"o", id}).transact([&](Transaction& t) { return t.erase(1, key); }).ok());
         model[id].erase(key);
         break;
       case 3: this->restart(); break;

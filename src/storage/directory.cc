@@ -22,9 +22,7 @@ Error damaged(std::string_view what) {
   return Error{ErrorCode::kCorrupt, fmt::format("the directory of objects is damaged: {}", what)};
 }
 
-std::string key_of(const ObjectName& name) {
-  return name.class_name + '\0' + name.id;
-}
+std::string key_of(const ObjectName& name) { return name.class_name + '\0' + name.id; }
 
 /// Times in the order of their keys.
 std::string time_key(Time time) {
@@ -126,7 +124,8 @@ Result<void> erase_object(Transaction& transaction, const ObjectName& name,
 }
 
 Result<void> scan_objects(
-    Reader& reader, const std::function<Result<Scan>(const ObjectName&, const ObjectEntry&)>& each) {
+    Reader& reader,
+    const std::function<Result<Scan>(const ObjectName&, const ObjectEntry&)>& each) {
   return reader.scan({.table = kObjectsTable, .from = {}, .to = {}}, Order::kAscending,
                      [&](std::string_view key, BytesView value) -> Result<Scan> {
                        SW_TRY(const ObjectName name, object_of_key(key));

@@ -27,7 +27,7 @@ using LayerNumber = std::uint64_t;
 /// What a file says of a row.
 struct StoredRow {
   std::string key;
-  Value value = {};       ///< null if it is erased, and in scans that leave the values out
+  Value value = {};  ///< null if it is erased, and in scans that leave the values out
   bool erased = false;
   std::size_t bytes = 0;  ///< of the value
 };

@@ -26,9 +26,8 @@ LayeredStorage::Held::~Held() SW_NO_THREAD_SAFETY_ANALYSIS {
 }
 
 bool LayeredStorage::Record::is_valid() const {
-  return std::ranges::all_of(objects_, [](const Owned& owned) {
-    return owned.object->generation == owned.generation;
-  });
+  return std::ranges::all_of(
+      objects_, [](const Owned& owned) { return owned.object->generation == owned.generation; });
 }
 
 void LayeredStorage::Record::failed() {

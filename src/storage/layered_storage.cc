@@ -56,11 +56,11 @@ Result<std::unique_ptr<PendingCommit>> LayeredStorage::DirectoryChange::add(
   if (numbered_) {
     SW_CHECK_OK(write_counter(directory_, Counter::kNextLayer, storage_.next_layer_));
   }
-  parts.insert(parts.begin(), {storage_.directory_,
-                               std::make_shared<const Rows>(directory_.take_rows())});
+  parts.insert(parts.begin(),
+               {storage_.directory_, std::make_shared<const Rows>(directory_.take_rows())});
   if (epoch) storage_.epoch_written_ = true;
-  return storage_.log_.add(std::make_shared<Record>(storage_, std::move(objects),
-                                                    std::move(parts), durability, frees_space));
+  return storage_.log_.add(std::make_shared<Record>(storage_, std::move(objects), std::move(parts),
+                                                    durability, frees_space));
 }
 
 // --- the storage
@@ -113,10 +113,11 @@ Result<void> LayeredStorage::load(Object& object) {
                      fmt::format("{}: layer {} is missing", to_string(object.name), number)};
       }
       if (layer->damaged) {
-        return Error{ErrorCode::kCorrupt,
-                     fmt::format("{} is damaged: something that was committed to it cannot be read; "
-                                 "restore it from a backup, or delete it",
-                                 to_string(object.name))};
+        return Error{
+            ErrorCode::kCorrupt,
+            fmt::format("{} is damaged: something that was committed to it cannot be read; "
+                        "restore it from a backup, or delete it",
+                        to_string(object.name))};
       }
       object.layers.push_back(layers_.get(number, layer->stored ? Stored::kYes : Stored::kNo));
       if (object.layers.back()->file()) SW_CHECK_OK(object.layers.back()->file()->check());
@@ -176,8 +177,8 @@ ObjectEntry entry_after(const std::optional<ObjectEntry>& before,
 
 }  // namespace
 
-Result<std::unique_ptr<PendingCommit>> LayeredStorage::commit(
-    const std::vector<Attempt*>& attempts, Durability durability) {
+Result<std::unique_ptr<PendingCommit>> LayeredStorage::commit(const std::vector<Attempt*>& attempts,
+                                                              Durability durability) {
   if (!log_.can_relax()) durability = Durability::kCommit;
   std::vector<ObjectEntry> after;
   bool directory_changes = false;
@@ -203,8 +204,8 @@ Result<std::unique_ptr<PendingCommit>> LayeredStorage::commit_rows(
     parts.push_back({attempt->object().layers.front(),
                      std::make_shared<const Rows>(attempt->transaction().take_rows())});
   }
-  return log_.add(std::make_shared<Record>(*this, std::move(objects), std::move(parts),
-                                           durability, false));
+  return log_.add(
+      std::make_shared<Record>(*this, std::move(objects), std::move(parts), durability, false));
 }
 
 Result<std::unique_ptr<PendingCommit>> LayeredStorage::commit_with_directory(

@@ -162,10 +162,11 @@ Result<void> LayeredTransaction::scan_keys(const Range& range, Order order,
 
 Result<void> LayeredTransaction::check_size(std::string_view key, std::size_t value_bytes) {
   if (key.size() <= kKeyBytesMax && value_bytes <= kValueBytesMax) return {};
-  return noted<void>(Error{ErrorCode::kLimitExceeded,
-                           fmt::format("a row of {} + {} bytes: a key has at most {} and a value {}",
-                                       key.size(), value_bytes, kKeyBytesMax, kValueBytesMax),
-                           0});
+  return noted<void>(
+      Error{ErrorCode::kLimitExceeded,
+            fmt::format("a row of {} + {} bytes: a key has at most {} and a value {}", key.size(),
+                        value_bytes, kKeyBytesMax, kValueBytesMax),
+            0});
 }
 
 Result<void> LayeredTransaction::put(TableId table, std::string_view key, BytesView value) {
@@ -186,11 +187,11 @@ Result<void> LayeredTransaction::erase(TableId table, std::string_view key) {
 Result<void> LayeredTransaction::erase_range(const Range& range) {
   wrote_ = true;
   std::vector<std::string> keys;
-  SW_CHECK_OK(scan_keys(range, Order::kAscending,
-                        [&](std::string_view key, std::size_t) -> Result<Scan> {
-                          keys.emplace_back(key);
-                          return Scan::kContinue;
-                        }));
+  SW_CHECK_OK(
+      scan_keys(range, Order::kAscending, [&](std::string_view key, std::size_t) -> Result<Scan> {
+        keys.emplace_back(key);
+        return Scan::kContinue;
+      }));
   for (std::string& key : keys) {
     rows_.insert_or_assign({range.table, std::move(key)}, nullptr);
   }

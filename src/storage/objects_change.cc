@@ -76,8 +76,8 @@ class LayeredStorage::ObjectsChange {
     std::vector<LayerPtr> layers{own};
     for (std::size_t i = 1; i < entry.layers.size(); ++i) {
       SW_TRY(const auto layer, find_layer(change_.directory(), entry.layers[i]));
-      layers.push_back(
-          storage_.layers_.get(entry.layers[i], layer && layer->stored ? Stored::kYes : Stored::kNo));
+      layers.push_back(storage_.layers_.get(entry.layers[i],
+                                            layer && layer->stored ? Stored::kYes : Stored::kNo));
     }
     LayeredTransaction transaction(std::move(layers), std::nullopt);
     SW_CHECK_OK(body(transaction));

@@ -35,10 +35,9 @@ template <class AnyRows>
 auto rows_in(AnyRows& rows, const Range& range) {
   const auto first = rows.lower_bound(RowNameView{range.table, range.from});
   if (!range.to.empty() && range.to <= range.from) return std::pair(first, first);
-  const auto last = range.to.empty()
-                        ? rows.lower_bound(std::pair<std::uint32_t, std::string_view>{
-                              std::uint32_t{range.table} + 1, {}})
-                        : rows.lower_bound(RowNameView{range.table, range.to});
+  const auto last = range.to.empty() ? rows.lower_bound(std::pair<std::uint32_t, std::string_view>{
+                                           std::uint32_t{range.table} + 1, {}})
+                                     : rows.lower_bound(RowNameView{range.table, range.to});
   return std::pair(first, last);
 }
 

@@ -188,8 +188,8 @@ struct DueAlarm {
 /// Changes of whole objects, in one commit and in this order.
 struct Changes {
   struct Copy {
-    ObjectName from;  ///< must exist; whoever owns it goes on
-    ObjectName to;    ///< what was there is gone
+    ObjectName from;            ///< must exist; whoever owns it goes on
+    ObjectName to;              ///< what was there is gone
     TransactionBody body = {};  ///< what is to be different in the copy, which has no alarm
   };
   std::vector<ObjectName> removed = {};  ///< nothing happens to those that do not exist

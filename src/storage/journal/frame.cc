@@ -37,7 +37,9 @@ void append_varint(Bytes& out, std::uint64_t number) {
   out.push_back(static_cast<std::byte>(number));
 }
 
-void append_bytes(Bytes& out, BytesView bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
+void append_bytes(Bytes& out, BytesView bytes) {
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
 
 /// Reads numbers; past the end they are 0 and `ok` is false.
 class Source {
@@ -88,9 +90,9 @@ std::optional<Rows> decode_rows(BytesView bytes) {
     const std::uint64_t size = in.varint();  // one more than the value has; 0: the row is erased
     const BytesView value = in.take(size == 0 ? 0 : size - 1);
     if (!in.ok() || table > UINT16_MAX) return std::nullopt;
-    rows.insert_or_assign({static_cast<TableId>(table), key},
-                          size == 0 ? Value()
-                                    : std::make_shared<const Bytes>(value.begin(), value.end()));
+    rows.insert_or_assign(
+        {static_cast<TableId>(table), key},
+        size == 0 ? Value() : std::make_shared<const Bytes>(value.begin(), value.end()));
   }
   return rows;
 }

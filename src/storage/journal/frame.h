@@ -64,7 +64,7 @@ std::optional<Frame> decode_frame(BytesView bytes, std::uint64_t salt);
 /// What a journal file holds.
 struct JournalContent {
   JournalHeader header;
-  std::vector<Frame> frames;  ///< in order; their parts in the order of the commits
+  std::vector<Frame> frames;        ///< in order; their parts in the order of the commits
   std::size_t end = 0;              ///< where the next frame would go
   std::uint64_t next_sequence = 0;  ///< and its number
   /// What cannot be read although later frames can: it was acknowledged once. For people.

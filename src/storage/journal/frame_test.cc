@@ -57,9 +57,7 @@ TEST(Frame, HoldsTheRowsOfItsLayers) {
   EXPECT_EQ(decoded->parts[1].rows->at({2, "erased"}), nullptr);
 }
 
-TEST(Frame, OfAnotherFileIsNone) {
-  EXPECT_FALSE(decode_frame(frame(9, "text", kSalt + 1), kSalt));
-}
+TEST(Frame, OfAnotherFileIsNone) { EXPECT_FALSE(decode_frame(frame(9, "text", kSalt + 1), kSalt)); }
 
 TEST(Frame, AnyDamageIsFoundOutAndOfOnePartOnlyThatPart) {
   const Bytes whole = frame(9, "some text");

@@ -109,8 +109,7 @@ Result<std::unique_ptr<PendingCommit>> Journal::add(std::shared_ptr<CommitRecord
     }
   }
   added_.notify_all();
-  return std::unique_ptr<PendingCommit>(
-      std::make_unique<Pending>(*this, relaxed ? nullptr : fate));
+  return std::unique_ptr<PendingCommit>(std::make_unique<Pending>(*this, relaxed ? nullptr : fate));
 }
 
 Result<void> Journal::wait(const Fate& fate) {

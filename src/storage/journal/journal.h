@@ -120,7 +120,7 @@ class Journal final : public CommitLog {
   std::array<File, 2> files_;
   std::size_t current_ = 0;
   std::uint64_t next_sequence_ = 1;
-  JournalHeader header_;        // of the file in use
+  JournalHeader header_;         // of the file in use
   std::uint64_t frame_end_ = 0;  // of the frame that is being written
   std::atomic<std::uint64_t> bytes_{0};
 };

@@ -29,14 +29,16 @@ class JournalTest : public testing::Test {
   void reopen() {
     journal_.reset();
     recovered_.clear();
-    auto opened = Journal::open({.paths = {folder_.path() / "journal.0", folder_.path() / "journal.1"},
-                                 .vfs = disk_.name(),
-                                 .waiting = [this] { return waiting_.load(); }},
-                                [this](const JournalContent& content) {
-                                  for (const Frame& frame : content.frames) {
-                                    for (const FramePart& part : frame.parts) recovered_.push_back(*part.rows);
-                                  }
-                                });
+    auto opened =
+        Journal::open({.paths = {folder_.path() / "journal.0", folder_.path() / "journal.1"},
+                       .vfs = disk_.name(),
+                       .waiting = [this] { return waiting_.load(); }},
+                      [this](const JournalContent& content) {
+                        for (const Frame& frame : content.frames) {
+                          for (const FramePart& part : frame.parts)
+                            recovered_.push_back(*part.rows);
+                        }
+                      });
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     journal_ = *std::move(opened);
   }

@@ -87,13 +87,11 @@ class Backup {
         SW_CHECK_OK(folder_.make_room_for(static_cast<std::int64_t>(number)));
       // Made from its rows, so it holds nothing that was deleted.
       SW_CHECK_OK(from_.files.use(number, [&](LayerDatabase& database) -> Result<void> {
-        SW_TRY(Statement copied,
-               database.connection().prepare("VACUUM INTO CAST(?1 AS TEXT)"));
+        SW_TRY(Statement copied, database.connection().prepare("VACUUM INTO CAST(?1 AS TEXT)"));
         return copied.bind(1, std::string_view(target.native())).run();
       }));
-      SW_CHECK_OK(files_.use(number, [](LayerDatabase& database) {
-        return database.connection().sync();
-      }));
+      SW_CHECK_OK(
+          files_.use(number, [](LayerDatabase& database) { return database.connection().sync(); }));
     }
     const auto rows = rows_.find(number);
     if (rows == rows_.end() || rows->second.empty()) return {};
@@ -121,8 +119,7 @@ class Backup {
         entry->stored = true;
         SW_CHECK_OK(put_layer(directory, number, *entry));
       }
-      for (const auto& [name, entry] : lost_)
-        SW_CHECK_OK(erase_object(directory, name, entry));
+      for (const auto& [name, entry] : lost_) SW_CHECK_OK(erase_object(directory, name, entry));
       rows = directory.take_rows();
       return {};
     }));

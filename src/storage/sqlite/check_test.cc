@@ -49,9 +49,9 @@ TEST(CheckDataFolder, NamesDamagedAndMissingDatabasesAndThoseOfNobody) {
   std::ofstream(data.object(1).parent_path() / "1001.sqlite", std::ios::binary) << "?";
   const auto check = check_data_folder(folder.path());
   ASSERT_TRUE(check.ok()) << check.error().message;
-  EXPECT_THAT(check->problems, ElementsAre(HasSubstr("1.sqlite is damaged"),
-                                           HasSubstr("2.sqlite is missing"),
-                                           HasSubstr("1001.sqlite belongs to no object")));
+  EXPECT_THAT(check->problems,
+              ElementsAre(HasSubstr("1.sqlite is damaged"), HasSubstr("2.sqlite is missing"),
+                          HasSubstr("1001.sqlite belongs to no object")));
 }
 
 TEST(CheckDataFolder, IsOnlyForDataFoldersThatNobodyUses) {

@@ -149,8 +149,8 @@ Result<Statement> Connection::prepare(std::string_view sql) {
 
 Result<Statement> Connection::prepare_once(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
-  const int code = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), 0,
-                                      &statement, nullptr);
+  const int code =
+      sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), 0, &statement, nullptr);
   if (code != SQLITE_OK) return error(code);
   return Statement(*this, {}, statement);
 }

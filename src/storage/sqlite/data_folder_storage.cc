@@ -44,8 +44,8 @@ void JournalRecovery::add(const JournalContent& content) {
 }
 
 Result<std::vector<LayerNumber>> JournalRecovery::finish() {
-  const LayerPtr directory =
-      parts_.layers.get(kDirectoryLayer, parts_.files.exists(kDirectoryLayer) ? Stored::kYes : Stored::kNo);
+  const LayerPtr directory = parts_.layers.get(
+      kDirectoryLayer, parts_.files.exists(kDirectoryLayer) ? Stored::kYes : Stored::kNo);
   Rows& changed = rows_[kDirectoryLayer];
   for (const auto& [name, value] : changed) {
     const auto number = number_of_key(name.second);
@@ -259,8 +259,8 @@ class DataFolderStorage::Flush {
                              .owner_change = work.owner_change,
                              .owner = work.owner});
     };
-    auto written = entry.stored ? parts_.files.use(number, write_rows)
-                                : parts_.files.make(number, write_rows);
+    auto written =
+        entry.stored ? parts_.files.use(number, write_rows) : parts_.files.make(number, write_rows);
     if (written.ok()) {
       if (!entry.stored) made_.push_back(number);
       return {};

@@ -42,7 +42,7 @@ class FilePool {
   struct Slot {
     Mutex mutex;
     std::unique_ptr<LayerDatabase> database SW_GUARDED_BY(mutex);
-    std::size_t users = 0;               // under the pool's mutex
+    std::size_t users = 0;                // under the pool's mutex
     std::list<LayerNumber>::iterator at;  // in `order_`; under the pool's mutex
   };
   using SlotPtr = std::shared_ptr<Slot>;  // shared by the pool and those at work

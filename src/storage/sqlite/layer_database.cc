@@ -67,8 +67,7 @@ Result<StoredRow> row_of(const Connection& connection, const Statement& row, std
                          bool value) {
   StoredRow found{.key = std::move(key)};
   const std::size_t stored = value ? row.bytes(2).size() : static_cast<std::size_t>(row.integer(2));
-  const std::int64_t length =
-      row.is_null(1) ? static_cast<std::int64_t>(stored) : row.integer(1);
+  const std::int64_t length = row.is_null(1) ? static_cast<std::int64_t>(stored) : row.integer(1);
   found.erased = length == kErased;
   if (found.erased) return found;
   if (length < 0 || static_cast<std::uint64_t>(length) > stored) {
@@ -107,7 +106,8 @@ Result<void> make_current(Connection& connection) {
   // leaves the key's index alone and overwrites the value in place.
   SW_CHECK_OK(connection.execute(
       format == 0
-          ? "CREATE TABLE self (one INTEGER PRIMARY KEY CHECK (one = 1), class BLOB NOT NULL, id BLOB"
+          ? "CREATE TABLE self (one INTEGER PRIMARY KEY CHECK (one = 1), class BLOB NOT NULL, id "
+            "BLOB"
             " NOT NULL, schema INTEGER NOT NULL, alarm INTEGER, entry BLOB);"
             "CREATE TABLE data (t INTEGER NOT NULL, k BLOB NOT NULL, n INTEGER, v BLOB NOT NULL,"
             " PRIMARY KEY (t, k));"
@@ -122,7 +122,8 @@ Result<void> configure(Connection& connection) {
   return connection.execute(
       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
       "PRAGMA secure_delete = FAST; PRAGMA cache_size = -512; PRAGMA wal_autocheckpoint = 2000;"
-      "PRAGMA journal_size_limit = 2097152; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF");
+      "PRAGMA journal_size_limit = 2097152; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = "
+      "OFF");
 }
 
 Result<void> check_ours(Connection& connection) {
@@ -169,8 +170,7 @@ Result<std::optional<StoredRow>> LayerDatabase::find(TableId table, std::string_
   return std::optional(std::move(found));
 }
 
-Result<std::vector<StoredRow>> LayerDatabase::scan(const Range& range,
-                                                   const ScanOptions& options) {
+Result<std::vector<StoredRow>> LayerDatabase::scan(const Range& range, const ScanOptions& options) {
   std::vector<StoredRow> rows;
   std::size_t bytes = 0;
   SW_TRY(Statement select, connection_->prepare_once(scan_sql(range, options)));
@@ -251,9 +251,9 @@ Result<void> LayerDatabase::set_owner(const StoredObject& owner) {
 Result<std::optional<StoredObject>> LayerDatabase::owner() {
   SW_TRY(const std::int64_t format, connection_->number("PRAGMA user_version"));
   if (format == 0) return std::optional<StoredObject>();
-  SW_TRY(Statement select,
-         connection_->prepare_once(format == 1 ? "SELECT class, id, schema, alarm, NULL FROM self"
-                                               : "SELECT class, id, schema, alarm, entry FROM self"));
+  SW_TRY(Statement select, connection_->prepare_once(
+                               format == 1 ? "SELECT class, id, schema, alarm, NULL FROM self"
+                                           : "SELECT class, id, schema, alarm, entry FROM self"));
   SW_TRY(const bool row, select.step());
   if (!row) {
     if (format > 1) return std::optional<StoredObject>();

@@ -28,7 +28,7 @@ struct StoredObject {
 enum class OwnerChange : std::uint8_t { kNone, kSet, kClear };
 
 struct LayerWrite {
-  const Rows& rows;  // NOLINT: lives as long as the call
+  const Rows& rows;     // NOLINT: lives as long as the call
   bool lowest = false;  ///< nothing is below: erased rows need not be remembered
   OwnerChange owner_change = OwnerChange::kNone;
   StoredObject owner = {};  ///< with kSet

@@ -54,9 +54,8 @@ Result<Bytes> VfsFile::read(std::uint64_t offset, std::size_t bytes) const {
   Bytes content(bytes);
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t count = std::min(bytes - done, kBytesAtOnce);
-    const int code =
-        file_->pMethods->xRead(file_, content.data() + done, static_cast<int>(count),
-                               static_cast<sqlite3_int64>(offset + done));
+    const int code = file_->pMethods->xRead(file_, content.data() + done, static_cast<int>(count),
+                                            static_cast<sqlite3_int64>(offset + done));
     if (code != SQLITE_OK) return failed("read", code);
     done += count;
   }
@@ -66,9 +65,8 @@ Result<Bytes> VfsFile::read(std::uint64_t offset, std::size_t bytes) const {
 Result<void> VfsFile::write(std::uint64_t offset, BytesView bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
     const std::size_t count = std::min(bytes.size() - done, kBytesAtOnce);
-    const int code =
-        file_->pMethods->xWrite(file_, bytes.data() + done, static_cast<int>(count),
-                                static_cast<sqlite3_int64>(offset + done));
+    const int code = file_->pMethods->xWrite(file_, bytes.data() + done, static_cast<int>(count),
+                                             static_cast<sqlite3_int64>(offset + done));
     if (code != SQLITE_OK) return failed("write", code);
     done += count;
   }
