@@ -43,7 +43,8 @@ using Files = std::map<std::string, Bytes>;
 Files good_files() {
   const auto folder = TemporaryDirectory::create(memory_folder(), "sw-fuzz-").value();
   {
-    const auto storage = open_sqlite_storage(folder.path(), {}).value();
+    // At the end everything is in the databases.
+    const auto storage = open_sqlite_storage(folder.path(), {.journal_bytes_left = 0}).value();
     for (const char* id : kIds) {
       const auto object = storage->open(name_of(id), {}).value();
       const auto written = object->transact([](Transaction& transaction) -> Result<void> {
@@ -57,7 +58,8 @@ Files good_files() {
   Files files;
   for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
     const std::string path = fs::relative(entry.path(), folder.path());
-    if (entry.is_regular_file() && path != "lock") files[path] = read_file(entry.path()).value();
+    const bool is_database = path.ends_with(".sqlite");
+    if (entry.is_regular_file() && is_database) files[path] = read_file(entry.path()).value();
   }
   require(files.size() == 1 + std::size(kIds), "each object has a file");
   return files;

@@ -93,14 +93,16 @@ TEST(Printable, HasNoControlCharacters) { EXPECT_EQ(printable("a\nb\x1b[1m\x7fü
 TEST(BackupCommand, CopiesADataFolderOnce) {
   const TemporaryDirectory folder =
       *TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-cli-");
-  const auto storage = storage::open_sqlite_storage(folder.path() / "data", {});
-  ASSERT_TRUE(storage.ok());
-  auto object = *(*storage)->open({"a", "1"}, {});
-  ASSERT_TRUE(object
-                  ->transact([](storage::Transaction& transaction) {
-                    return transaction.put(1, "key", {});
-                  })
-                  .ok());
+  {
+    const auto storage = storage::open_sqlite_storage(folder.path() / "data", {});
+    ASSERT_TRUE(storage.ok());
+    auto object = *(*storage)->open({"a", "1"}, {});
+    ASSERT_TRUE(object
+                    ->transact([](storage::Transaction& transaction) {
+                      return transaction.put(1, "key", {});
+                    })
+                    .ok());
+  }
   Streams streams({});
   Signals signals;
   const Caller caller{.streams = streams, .interrupts = signals};

@@ -182,7 +182,9 @@ inline Result<State> look(const Host& host, std::string& notes) {
                                                           .code = counts().at(context.language),
                                                           .context = context.id}));
       if (!outcome.value) return Error{ErrorCode::kInternal, "a context does not answer"};
-      found.contexts[context.id] = std::stoull(outcome.value->text);
+      // A context that is made for a run is there before the run.
+      const std::uint64_t count = std::stoull(outcome.value->text);
+      if (count != 0) found.contexts[context.id] = count;
       notes += outcome.context->note;
     }
   }
@@ -191,10 +193,44 @@ inline Result<State> look(const Host& host, std::string& notes) {
   return state;
 }
 
-/// The same of a state of the model.
+/// What can be told apart by `look`: a sandbox that is made for something is there before it.
 inline State as_seen(State state) {
   for (auto& [name, checkpoint] : state.checkpoints) checkpoint = {};
+  std::erase_if(state.sandboxes, [](const auto& one) { return one.second == SandboxState{}; });
   return state;
+}
+
+/// Whether `found` may be what is left of `state` when the process was killed within `operation`. A
+/// sandbox is destroyed context by context.
+inline bool may_be(const State& found, const State& state, const Operation& in_flight) {
+  State seen = as_seen(found);
+  State expected = as_seen(state);
+  if (in_flight.action == Action::kDestroy) {
+    seen.sandboxes.erase(in_flight.sandbox);
+    expected.sandboxes.erase(in_flight.sandbox);
+  }
+  return seen == expected;
+}
+
+/// What it takes for `found` to become `state`: what was begun is ended.
+inline Result<void> tidy(const Host& host, const State& found, const State& state) {
+  for (const auto& [name, sandbox] : found.sandboxes) {
+    if (!state.sandboxes.contains(name)) SW_CHECK_OK(host.sandbox(name).destroy());
+  }
+  return {};
+}
+
+inline std::string show(const State& state) {
+  std::string text;
+  for (const auto& [name, sandbox] : state.sandboxes) {
+    text += name + ":";
+    for (const auto& [id, count] : sandbox.contexts) text += fmt::format(" {}={}", id, count);
+    for (const auto& [path, content] : sandbox.files)
+      text += fmt::format(" {}:{}", path, content.size() < 9 ? content : content.substr(0, 2));
+    text += "; ";
+  }
+  for (const auto& [name, checkpoint] : state.checkpoints) text += name + " ";
+  return text;
 }
 
 }  // namespace sw::kill_model

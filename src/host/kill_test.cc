@@ -74,12 +74,14 @@ TEST(Killed, NothingAcknowledgedIsLostAndFilesAndMemoryAgree) {
     const auto answered = do_and_be_killed(folder.path() / "data", seed, rounds, random, killed);
     // All states that may be there: from the last that was safe to the one that was in flight.
     std::vector<State> states{state};
+    Operation in_flight;
     std::size_t safe = 0;
     std::mt19937 same(seed);
     for (std::size_t i = 0; i <= answered.size(); ++i) {
       const Operation operation = next(states.back(), same);
       states.push_back(states.back());
       apply(operation, states.back());
+      in_flight = operation;
       if (i == answered.size()) break;
       if (!operation.relaxed || killed - answered[i] > kRelaxedDelay) safe = i + 1;
     }
@@ -88,9 +90,17 @@ TEST(Killed, NothingAcknowledgedIsLostAndFilesAndMemoryAgree) {
     const auto found = look(host, notes);
     ASSERT_TRUE(found.ok()) << found.error().message;
     std::size_t count = states.size();
-    while (count > safe && !(as_seen(states[count - 1]) == *found)) --count;
-    ASSERT_GT(count, safe) << "no state from " << safe << " to " << states.size() - 1;
+    while (count > safe && !may_be(*found, states[count - 1],
+                                   count + 1 >= states.size() ? in_flight : Operation{})) {
+      --count;
+    }
+    ASSERT_GT(count, safe) << "no state from " << safe << " to " << states.size() - 1 << "\nfound "
+                           << show(*found) << "\nafter " << show(states[answered.size()])
+                           << "\nbefore " << show(states.back()) << "\nin flight "
+                           << static_cast<int>(in_flight.action) << ' ' << in_flight.sandbox << ' '
+                           << in_flight.other;
     --count;
+    ASSERT_TRUE(tidy(host, *found, states[count]).ok());
     if (count < answered.size()) {
       ++losses;
       EXPECT_NE(notes.find("may be lost"), std::string::npos);

@@ -252,19 +252,20 @@ Result<void> Sandbox::destroy(RunEvents& events) {
 }
 
 Result<void> Sandbox::destroy_all(const std::set<std::string>& bindings) {
-  // Best effort: Interpreters that cannot be reached expire on their own.
+  const std::string key = key_;
+  auto destroyed = storage_.destroy();
+  forget();
+  if (!destroyed.ok()) return std::move(destroyed).error().as_fault();
+  // Whoever uses the sandbox from now on has Interpreters of another key. Best effort: those that cannot
+  // be reached expire on their own.
+  const Unlocked unlocked(mutex_);
   for (const std::string& name : bindings) {
     const auto binding = Binding::find(parts_.bindings, name);
     if (!binding.ok()) continue;
-    const std::string key = key_;
-    const Unlocked unlocked(mutex_);
     if (const auto interpreter = binding->interpreter(key); interpreter.ok()) {
       (void)(*interpreter)->destroy();
     }
   }
-  auto destroyed = storage_.destroy();
-  forget();
-  if (!destroyed.ok()) return std::move(destroyed).error().as_fault();
   return {};
 }
 
