@@ -155,7 +155,7 @@ Result<protocol::SnapshotInfo> Contexts::snapshot_info(const snapshot::LiveMemor
     SW_TRY(usage, snapshots_->usage(live.context()));
   }
   usage.bytes += saved.bytes_written;
-  return info_of(live.build(), saved.stored_pages, usage, now_ms(), {});
+  return info_of(live.build(), saved.stored_pages, usage, saved.time_ms, {});
 }
 
 }  // namespace sw::interpreter

@@ -139,6 +139,7 @@ Result<SaveStats> SnapshotStore::save(LiveMemory& live, const Step& step,
   SW_CHECK_OK(s.prepare(save, memory, step));
   SaveStats stats = save.prepared.stats;
   stats.stored_pages = save.prepared.stored_pages;
+  stats.time_ms = step.time_ms;
   for (const CollectionStep::Change& change : save.garbage.changes)
     stats.bytes_written += change.bytes ? change.bytes->size() : 0;
   const storage::TransactionBody body = [&](storage::Transaction& transaction) -> Result<void> {

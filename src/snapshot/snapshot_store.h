@@ -64,6 +64,7 @@ struct Step {
 
 struct SaveStats {
   VersionId version;
+  std::int64_t time_ms = 0;         ///< the step's
   std::uint64_t pages_seen = 0;     ///< in `changed`
   std::uint64_t pages_changed = 0;  ///< really different from what is stored
   std::uint64_t pages_moved = 0;    ///< written again so that older packs can go

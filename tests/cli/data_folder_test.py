@@ -84,15 +84,16 @@ class Data(Folders):
         self.set_mode(0o600, 0o700)
         self.assertEqual(self.cell("x + 1"), (0, "42\n", ""))
 
-    def test_an_object_that_is_read_only_is_an_error_that_names_it(self):
+    def test_a_journal_that_is_read_only_is_an_error_that_names_it(self):
         self.assertEqual(self.cell("var x = 41; undefined"), (0, "", ""))
-        objects = list((self.data / "objects").rglob("*.sqlite"))
-        for path in objects:
+        journal = list(self.data.glob("journal.*"))
+        self.assertEqual(len(journal), 2)
+        for path in journal:
             path.chmod(0o400)
         answer = self.cell("x + 1", preexec_fn=obey_permissions)
         self.assertIn(answer[0], (2, 3), answer)
-        self.assertIn(".sqlite", answer[2])
-        for path in objects:
+        self.assertIn("journal.0", answer[2])
+        for path in journal:
             path.chmod(0o600)
         self.assertEqual(self.cell("x + 1"), (0, "42\n", ""))
 
