@@ -180,6 +180,12 @@ Result<std::vector<StoredRow>> LayerDatabase::scan(const Range& range, const Sca
     SW_TRY(const bool row, select.step());
     if (!row) break;
     SW_TRY(StoredRow found, row_of(*connection_, select, select.text(0), options.values));
+    // Whoever scans goes on from the last one, and would never come to an end.
+    const bool in_order =
+        rows.empty() || (options.order == Order::kAscending ? rows.back().key < found.key
+                                                            : rows.back().key > found.key);
+    if (!in_order || found.key < range.from || (!range.to.empty() && found.key >= range.to))
+      return damaged(*connection_, "its rows are not in order");
     bytes += found.value ? found.bytes : 0;
     rows.push_back(std::move(found));
   }
