@@ -32,11 +32,11 @@ std::string binding_of(std::string_view language) {
 
 Core::Core(HostOptions options)
     : options_(std::move(options)),
-      residency_(options_.residency),
       guests_({.slots = options_.runs_at_once,
                .guests_max = options_.guests_max,
                .memory_bytes_max = options_.guest_memory_bytes_max,
-               .queue_max = options_.queue_max}) {}
+               .queue_max = options_.queue_max}),
+      residency_(options_.residency) {}
 
 Core::~Core() {
   closing_.request_stop();

@@ -90,10 +90,10 @@ class Core {
   std::stop_source closing_;
   std::unique_ptr<engine::Machine> machine_;
   std::unique_ptr<object::Clock> clock_;
+  executor::GuestPool guests_;  // the storage asks it to the end how many runs wait
   storage::MemoryDisk memory_;
   std::unique_ptr<storage::Storage> storage_;
   interpreter::ResidencyPool residency_;
-  executor::GuestPool guests_;
   std::optional<object::ObjectHost> objects_;
   std::vector<HostedLanguage> languages_;
   std::optional<sandbox::SandboxParts> parts_;
