@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/standard_streams.h"
+#include "cli/sandbox_command.h"
 #include "cli/statuses.h"
 #include "cli/terminal.h"
 
@@ -23,8 +24,9 @@ constexpr const char* kHelp =
     ":fork NAME             fork this context and switch to the fork\n"
     ":checkpoint NAME       save the current state under a name\n"
     ":checkpoints           list saved states\n"
-    ":restore NAME          return to a saved state\n"
+    ":restore NAME          return to a saved state, or to that after a cell, by its number\n"
     ":undo [N]              undo the memory changes of the last N cells (default 1)\n"
+    "                       (:fork, :restore and :undo take the files along with --files)\n"
     ":quit                  quit (or Ctrl-D)\n"
     "Ctrl-C discards the line, or interrupts the running cell and keeps its variables.\n";
 
@@ -96,6 +98,8 @@ class Repl {
     const std::string command = line.substr(1, space - 1);
     std::string argument = line.substr(std::min(line.find_first_not_of(" \t", space), line.size()));
     argument.erase(argument.find_last_not_of(" \t") + 1);
+    const bool goes_back = command == "fork" || command == "restore" || command == "undo";
+    const VersionOptions options{.files = goes_back && take_flag(argument, "--files")};
     const bool wants_name = command == "context" || command == "fork" || command == "checkpoint" ||
                             command == "restore";
     if (wants_name && argument.empty()) {
@@ -111,21 +115,30 @@ class Repl {
     } else if (command == "context") {
       if (done(target_.open_context(argument))) context_ = argument;
     } else if (command == "fork") {
-      if (done(target_.fork(context_, argument))) context_ = argument;
+      if (went_back(target_.fork(context_, argument, options), options)) context_ = argument;
     } else if (command == "checkpoint") {
       done(target_.add_checkpoint(context_, argument));
     } else if (command == "restore") {
-      done(target_.restore_checkpoint(context_, argument));
+      went_back(target_.restore(context_, argument, options), options);
     } else if (command == "checkpoints") {
       show_checkpoints();
     } else if (command == "undo") {
-      undo(argument);
+      undo(argument, options);
     } else {
       streams_.complain(fmt::format("unknown command :{}; see :help", command));
     }
   }
 
-  void undo(const std::string& argument) {
+  /// Takes a flag away from the end.
+  static bool take_flag(std::string& argument, std::string_view flag) {
+    if (!argument.ends_with(flag)) return false;
+    const std::string rest = argument.substr(0, argument.size() - flag.size());
+    if (!rest.empty() && rest.find_last_of(" \t") != rest.size() - 1) return false;
+    argument = rest.substr(0, rest.find_last_not_of(" \t") + 1);
+    return true;
+  }
+
+  void undo(const std::string& argument, const VersionOptions& options) {
     std::uint32_t runs = 1;
     if (!argument.empty()) {
       const auto [end, problem] =
@@ -135,7 +148,7 @@ class Repl {
         return;
       }
     }
-    done(target_.undo(context_, runs));
+    went_back(target_.undo(context_, runs, options), options);
   }
 
   void show_files() {
@@ -165,6 +178,11 @@ class Repl {
   bool done(const Result<void>& result) {
     if (!result.ok()) complain(result.error());
     return result.ok();
+  }
+  bool went_back(const Result<VersionFiles>& files, const VersionOptions& options) {
+    if (!files.ok()) complain(files.error());
+    else if (!options.files) tell_differences(streams_, *files, ":restore");
+    return files.ok();
   }
   void complain(const Error& error) { streams_.complain(error.message); }
   void fail(const Error& error) {

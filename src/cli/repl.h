@@ -16,6 +16,7 @@
 #include "cli/line_reader.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/run.h"
+#include "sandbox_workers/protocol/context_version.h"
 #include "sandbox_workers/wasi/streams.h"
 
 namespace sw::cli {
@@ -50,10 +51,13 @@ class ReplTarget {
                                  std::stop_token stop, RunEvents& output) = 0;
   virtual Result<std::vector<File>> files() = 0;
   virtual Result<std::vector<Context>> contexts() = 0;
-  virtual Result<void> fork(const std::string& context, const std::string& new_context) = 0;
-  virtual Result<void> undo(const std::string& context, std::uint32_t runs) = 0;
+  virtual Result<VersionFiles> fork(const std::string& context, const std::string& new_context,
+                                    const VersionOptions& options) = 0;
+  virtual Result<VersionFiles> undo(const std::string& context, std::uint32_t runs,
+                                    const VersionOptions& options) = 0;
   virtual Result<void> add_checkpoint(const std::string& context, const std::string& label) = 0;
-  virtual Result<void> restore_checkpoint(const std::string& context, const std::string& label) = 0;
+  virtual Result<VersionFiles> restore(const std::string& context, const std::string& version,
+                                       const VersionOptions& options) = 0;
   virtual Result<std::vector<std::string>> checkpoints(const std::string& context) = 0;
 };
 

@@ -98,18 +98,21 @@ class SandboxTarget final : public ReplTarget {
     return contexts;
   }
 
-  Result<void> fork(const std::string& context, const std::string& new_context) override {
-    SW_CHECK_OK(sandbox_.context(context).fork(new_context));
-    return {};
+  Result<VersionFiles> fork(const std::string& context, const std::string& new_context,
+                            const VersionOptions& options) override {
+    SW_TRY(Fork made, sandbox_.context(context).fork(new_context, {}, options));
+    return std::move(made.files);
   }
-  Result<void> undo(const std::string& context, std::uint32_t runs) override {
-    return sandbox_.context(context).undo(runs);
+  Result<VersionFiles> undo(const std::string& context, std::uint32_t runs,
+                            const VersionOptions& options) override {
+    return sandbox_.context(context).undo(runs, options);
   }
   Result<void> add_checkpoint(const std::string& context, const std::string& label) override {
     return sandbox_.context(context).checkpoint(label);
   }
-  Result<void> restore_checkpoint(const std::string& context, const std::string& label) override {
-    return sandbox_.context(context).restore(label);
+  Result<VersionFiles> restore(const std::string& context, const std::string& version,
+                               const VersionOptions& options) override {
+    return sandbox_.context(context).restore(version_of(version), options);
   }
   Result<std::vector<std::string>> checkpoints(const std::string& context) override {
     SW_TRY(const auto found, sandbox_.context(context).checkpoints());

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <charconv>
 
@@ -81,15 +82,6 @@ Result<void> remove(const Caller& caller, const Context& context) {
   return {};
 }
 
-/// Digits only are a step.
-ContextVersion version_of(const std::string& text) {
-  if (text.empty()) return {};
-  std::uint64_t step = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), step);
-  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) return step;
-  return text;
-}
-
 constexpr const char* kHistoryRow = "{:>8} {:<24}  {:>9}  {:<20}  {}\n";
 
 constexpr const char* kCheckpointRow = "{:<36} {:<32} {:<24}  {}\n";
@@ -113,13 +105,30 @@ std::string files_of(const HistoryEntry& entry) {
 
 Result<void> act(const Caller& caller, ContextAction action, const ContextCommandOptions& options,
                  const Context& context) {
+  const VersionOptions taken_along{.files = options.files};
+  const auto tell = [&](const std::string& id, const VersionFiles& files) {
+    if (options.files) return;
+    tell_differences(caller.streams, files,
+                     fmt::format("context restore {} {}", options.sandbox, id));
+  };
   switch (action) {
-    case ContextAction::kFork:
-      SW_CHECK_OK(context.fork(options.argument, version_of(options.from)));
+    case ContextAction::kFork: {
+      SW_TRY(const Fork made,
+             context.fork(options.argument, version_of(options.from), taken_along));
+      tell(options.argument, made.files);
       return {};
-    case ContextAction::kUndo: return context.undo(options.runs);
+    }
+    case ContextAction::kUndo: {
+      SW_TRY(const VersionFiles files, context.undo(options.runs, taken_along));
+      tell(options.context, files);
+      return {};
+    }
     case ContextAction::kCheckpoint: return context.checkpoint(options.argument);
-    case ContextAction::kRestore: return context.restore(version_of(options.argument));
+    case ContextAction::kRestore: {
+      SW_TRY(const VersionFiles files, context.restore(version_of(options.argument), taken_along));
+      tell(options.context, files);
+      return {};
+    }
     case ContextAction::kRemoveCheckpoint: return context.remove_checkpoint(options.argument);
     case ContextAction::kDelete: return remove(caller, context);
   }
@@ -133,6 +142,29 @@ std::string show_time(TimePoint time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
                      fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
                      (time - seconds).count());
+}
+
+ContextVersion version_of(const std::string& text) {
+  if (text.empty()) return {};
+  std::uint64_t step = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) return step;
+  return text;
+}
+
+void tell_differences(const Streams& streams, const VersionFiles& files, std::string_view restore) {
+  if (!files.known) return streams.complain("how the files were then is not kept");
+  if (files.differ_count == 0) return;
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(files.differ.size(), kNamed); ++i)
+    names.push_back(printable(files.differ[i]));
+  std::string line =
+      fmt::format("files differ from those that the memory saw: {}", fmt::join(names, ", "));
+  if (files.differ_count > names.size())
+    line += fmt::format(" and {} more", files.differ_count - names.size());
+  if (files.step) line += fmt::format(" (to put them back: {} {} --files)", restore, *files.step);
+  streams.complain(line);
 }
 
 bool is_worth_telling(std::string_view note) { return !note.empty() && note != kNewContextNote; }

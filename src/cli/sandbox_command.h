@@ -16,6 +16,13 @@ namespace sw::cli {
 /// "2026-01-31T12:34:56.789Z"
 std::string show_time(TimePoint time);
 
+/// Digits only are a step, other texts a checkpoint's label, and nothing is what is saved now.
+ContextVersion version_of(const std::string& text);
+
+/// Says which files are not those that a context's memory saw, if any. `restore` begins a command that
+/// goes to a step.
+void tell_differences(const Streams& streams, const VersionFiles& files, std::string_view restore);
+
 /// Does the note of a run say more than that its context is new?
 bool is_worth_telling(std::string_view note);
 
@@ -36,7 +43,8 @@ struct ContextCommandOptions {
   std::string context;
   std::string argument;  ///< the new context's id, or a checkpoint's label
   std::uint32_t runs = 1;
-  std::string from;  ///< a step or a checkpoint's label; empty: what is saved now
+  std::string from;    ///< a step or a checkpoint's label; empty: what is saved now
+  bool files = false;  ///< go back as well
 };
 
 /// Lists the sandboxes of a data folder.

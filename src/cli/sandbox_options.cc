@@ -160,16 +160,21 @@ void add_context(CLI::App& app, Chosen& chosen) {
     return command;
   };
   const char* const label = "Label of the checkpoint";
-  add("fork", "Create a context from another context's state", ContextAction::kFork, "new",
-      "Name of the new context")
+  const auto with_files = [&](CLI::App* command) {
+    command->add_flag("--files", arguments->options.files,
+                      "Put the sandbox's files back as well, as they were then");
+    return command;
+  };
+  with_files(add("fork", "Create a context from another context's state", ContextAction::kFork,
+                 "new", "Name of the new context"))
       ->add_option("--from", arguments->options.from,
                    "Step or checkpoint to begin from (default: what is saved now)");
-  add("undo", "Undo the last runs' changes to memory", ContextAction::kUndo)
+  with_files(add("undo", "Undo the last runs' changes to memory", ContextAction::kUndo))
       ->add_option("--runs", arguments->options.runs, "Number of runs to undo")
       ->capture_default_str();
   add("checkpoint", "Save the state under a label", ContextAction::kCheckpoint, "label", label);
-  add("restore", "Go back to a step or a checkpoint", ContextAction::kRestore, "version",
-      "Number of a step (see context history), or label of a checkpoint");
+  with_files(add("restore", "Go back to a step or a checkpoint", ContextAction::kRestore, "version",
+                 "Number of a step (see context history), or label of a checkpoint"));
   add("remove-checkpoint", "Delete a checkpoint", ContextAction::kRemoveCheckpoint, "label", label);
   add("delete", "Delete a context", ContextAction::kDelete);
   CLI::App* const history =

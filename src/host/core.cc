@@ -80,6 +80,7 @@ Result<void> Core::open() {
                             .clock = *clock_,
                             .guests = guests_,
                             .options = {.files = settings.files,
+                                        .file_history = settings.file_history,
                                         .idle_ttl = settings.idle_ttl,
                                         .contexts_max = settings.contexts_max,
                                         .run_limits = {},

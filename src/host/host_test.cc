@@ -181,7 +181,7 @@ TEST(Host, AContextIsForkedUndoneAndTakenBackToACheckpoint) {
   ASSERT_TRUE(main.run({.language = "js", .code = "var x = 1"}).ok());
   ASSERT_TRUE(main.checkpoint("one").ok());
   ASSERT_TRUE(main.run({.code = "x = 2"}).ok());
-  const Context branch = main.fork("branch").value();
+  const Context branch = main.fork("branch").value().context;
   ASSERT_TRUE(main.undo().ok());
   EXPECT_EQ(main.run({.code = "x"})->value->text, "1");
   EXPECT_EQ(branch.run({.code = "x"})->value->text, "2");
@@ -198,7 +198,7 @@ TEST(Host, AContextIsForkedUndoneAndTakenBackToACheckpoint) {
   EXPECT_EQ(history[0].code, "var x = 1");
   EXPECT_EQ(history[1].step, 2U);
   EXPECT_TRUE(history[5].current);
-  EXPECT_EQ(main.fork("third", 4).value().run({.code = "x"})->value->text, "3");
+  EXPECT_EQ(main.fork("third", 4).value().context.run({.code = "x"})->value->text, "3");
   EXPECT_EQ(main.restore(77).error().code, ErrorCode::kNotFound);
   ASSERT_TRUE(branch.remove().ok());
   EXPECT_EQ(branch.info().error().code, ErrorCode::kContextNotFound);

@@ -25,6 +25,7 @@ State state_after(int rounds, char** described) {
     std::mt19937 random(static_cast<unsigned>(std::stoul(round)));
     for (auto left = std::stoul(round.substr(round.find(':') + 1)); left > 0; --left)
       apply(next(state, random), state);
+    forget_runs(state);
   }
   return state;
 }

@@ -38,8 +38,11 @@ inline const std::map<std::string, std::string>& counts() {
 }
 
 struct SandboxState {
+  using Files = std::map<std::string, std::string>;
   std::map<std::string, std::uint64_t> contexts;  ///< by language
-  std::map<std::string, std::string> files;
+  Files files;
+  /// What the runs since the process began left, by language: a run is undone only after another.
+  std::map<std::string, std::vector<Files>> left = {};
   bool operator==(const SandboxState&) const = default;
 };
 
@@ -49,8 +52,16 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
+/// Looking at contexts is a step of theirs.
+inline void forget_runs(State& state) {
+  for (auto* const all : {&state.sandboxes, &state.checkpoints}) {
+    for (auto& [name, sandbox] : *all) sandbox.left.clear();
+  }
+}
+
 enum class Action : std::uint8_t {
   kRun,
+  kUndo,
   kWrite,
   kFork,
   kCheckpoint,
@@ -74,7 +85,7 @@ inline Operation next(const State& state, std::mt19937& random) {
   for (;;) {
     Operation operation{.sandbox = pick("s"), .other = pick("s"), .text = {}};
     const bool there = state.sandboxes.contains(operation.sandbox);
-    switch (random() % 16) {
+    switch (random() % 19) {
       case 0:
         operation.action = Action::kFork;
         if (there && !state.sandboxes.contains(operation.other)) return operation;
@@ -101,6 +112,16 @@ inline Operation next(const State& state, std::mt19937& random) {
         break;
       case 5:
       case 6:
+      case 7:
+        operation.action = Action::kUndo;
+        if (!there) break;
+        for (const auto& [language, left] : state.sandboxes.at(operation.sandbox).left) {
+          operation.other = language;
+          if (left.size() > 1) return operation;
+        }
+        break;
+      case 8:
+      case 9:
         operation.action = Action::kWrite;
         operation.other = pick("f");
         operation.text = std::string(random() % 3000, static_cast<char>('a' + random() % 26));
@@ -121,6 +142,14 @@ inline void apply(const Operation& operation, State& state) {
     case Action::kRun: {
       SandboxState& changed = state.sandboxes[sandbox];
       changed.files[other] = std::to_string(++changed.contexts[other]);
+      changed.left[other].push_back(changed.files);
+      break;
+    }
+    case Action::kUndo: {
+      SandboxState& changed = state.sandboxes[sandbox];
+      --changed.contexts[other];
+      changed.left[other].pop_back();
+      changed.files = changed.left[other].back();
       break;
     }
     case Action::kWrite: state.sandboxes[sandbox].files[other] = operation.text; break;
@@ -143,6 +172,9 @@ inline Result<void> perform(const Operation& operation, const Host& host) {
       if (outcome.error) return Error{ErrorCode::kInternal, outcome.error->message};
       return {};
     }
+    case Action::kUndo:
+      SW_CHECK_OK(sandbox.context(operation.other).undo(1, {.files = true}));
+      return {};
     case Action::kWrite: return sandbox.files().write(operation.other, operation.text);
     case Action::kFork: {
       SW_TRY([[maybe_unused]] const Sandbox made, sandbox.fork(operation.other));
@@ -195,6 +227,7 @@ inline Result<State> look(const Host& host, std::string& notes) {
 
 /// What can be told apart by `look`: a sandbox that is made for something is there before it.
 inline State as_seen(State state) {
+  forget_runs(state);
   for (auto& [name, checkpoint] : state.checkpoints) checkpoint = {};
   std::erase_if(state.sandboxes, [](const auto& one) { return one.second == SandboxState{}; });
   return state;

@@ -106,6 +106,7 @@ TEST(Killed, NothingAcknowledgedIsLostAndFilesAndMemoryAgree) {
       EXPECT_NE(notes.find("may be lost"), std::string::npos);
     }
     state = states[count];
+    forget_runs(state);
     rounds.push_back(std::to_string(seed) + ":" + std::to_string(count));
     // The child's arguments stay few.
     if (testing::Test::HasFailure()) break;

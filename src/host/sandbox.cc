@@ -179,15 +179,17 @@ Result<std::vector<HistoryEntry>> Context::history() const {
   return entries;
 }
 
-Result<Context> Context::fork(std::string new_id, const ContextVersion& from) const {
+Result<Fork> Context::fork(std::string new_id, const ContextVersion& from,
+                           const VersionOptions& options) const {
   SW_TRY(const auto lease, sandbox_.core_->sandbox(sandbox_.id_));
-  SW_TRY(const sandbox::ContextRecord made, lease->fork(id_, std::move(new_id), from));
-  return Context(sandbox_, made.id);
+  SW_TRY(sandbox::Fork made, lease->fork(id_, std::move(new_id), from, options));
+  return Fork{.context = Context(sandbox_, std::move(made.context.id)),
+              .files = std::move(made.files)};
 }
 
-Result<void> Context::undo(std::uint32_t runs) const {
+Result<VersionFiles> Context::undo(std::uint32_t runs, const VersionOptions& options) const {
   SW_TRY(const auto lease, sandbox_.core_->sandbox(sandbox_.id_));
-  return lease->undo(id_, runs);
+  return lease->undo(id_, runs, options);
 }
 
 Result<void> Context::checkpoint(std::string_view name) const {
@@ -195,9 +197,10 @@ Result<void> Context::checkpoint(std::string_view name) const {
   return lease->add_checkpoint(id_, name);
 }
 
-Result<void> Context::restore(const ContextVersion& version) const {
+Result<VersionFiles> Context::restore(const ContextVersion& version,
+                                      const VersionOptions& options) const {
   SW_TRY(const auto lease, sandbox_.core_->sandbox(sandbox_.id_));
-  return lease->restore(id_, version);
+  return lease->restore(id_, version, options);
 }
 
 Result<std::vector<Checkpoint>> Context::checkpoints() const {

@@ -79,11 +79,17 @@ class Contexts {
 
   /// Oldest first.
   Result<std::vector<protocol::HistoryEntry>> history(std::string_view id);
-  Result<ContextRow> fork(std::string_view id, std::string_view new_id, const ContextVersion& from);
+  /// Runs a body in a transaction, which leaves a context with that row and that memory, if any.
+  using Commit =
+      std::function<Result<void>(const ContextRow& row, const snapshot::VersionInfo* version,
+                                 const storage::TransactionBody&)>;
+  Result<ContextRow> fork(std::string_view id, std::string_view new_id, const ContextVersion& from,
+                          const Commit& commit = {});
   /// Goes back to a version; can be undone.
-  Result<ContextRow> restore(std::string_view id, const ContextVersion& version);
+  Result<ContextRow> restore(std::string_view id, const ContextVersion& version,
+                             const Commit& commit = {});
   /// Takes back what the last `runs` saved runs did to memory. They stay counted.
-  Result<ContextRow> undo(std::string_view id, std::uint32_t runs);
+  Result<ContextRow> undo(std::string_view id, std::uint32_t runs, const Commit& commit = {});
   Result<snapshot::CheckpointInfo> add_checkpoint(std::string_view id, std::string_view name);
   Result<std::vector<snapshot::CheckpointInfo>> checkpoints(std::string_view id);
   Result<void> remove_checkpoint(std::string_view id, std::string_view name);
@@ -91,6 +97,9 @@ class Contexts {
   /// What is stored of a context's memory.
   Result<std::optional<protocol::SnapshotInfo>> snapshot_info(std::string_view id,
                                                               const ContextRow& row);
+  /// The same of a version that is about to be the newest.
+  Result<protocol::SnapshotInfo> snapshot_info(std::string_view id, const ContextRow& row,
+                                               const snapshot::VersionInfo& version);
   /// The same of a memory that is about to be saved.
   Result<protocol::SnapshotInfo> snapshot_info(const snapshot::LiveMemory& live,
                                                const snapshot::SaveStats& saved);
@@ -120,6 +129,8 @@ class Contexts {
   /// Of a context with a memory.
   Result<snapshot::VersionInfo> version(std::string_view id, const ContextVersion& version);
   ContextRow rewound(ContextRow row);
+  /// Says of which row a version is committed.
+  static snapshot::CommitVersion with_row(const ContextRow& row, const Commit& commit);
 
   storage::ObjectStorage& storage_;
   object::Clock& clock_;

@@ -62,8 +62,15 @@ Result<std::vector<protocol::HistoryEntry>> Contexts::history(std::string_view i
   return entries;
 }
 
+snapshot::CommitVersion Contexts::with_row(const ContextRow& row, const Commit& commit) {
+  if (!commit) return {};
+  return [&](const snapshot::VersionInfo& version, const storage::TransactionBody& body) {
+    return commit(row, &version, body);
+  };
+}
+
 Result<ContextRow> Contexts::fork(std::string_view id, std::string_view new_id,
-                                  const ContextVersion& from) {
+                                  const ContextVersion& from, const Commit& commit) {
   const bool newest = !from.step() && !from.checkpoint();
   SW_TRY(ContextRow row, newest ? existing(id) : with_memory(id));
   SW_CHECK_OK(check_new(new_id));
@@ -71,27 +78,32 @@ Result<ContextRow> Contexts::fork(std::string_view id, std::string_view new_id,
   row.executions = row.saved_execution.value_or(0);
   row.before.reset();
   if (!has_memory(id)) {
-    SW_CHECK_OK(use(writer_of(new_id, row)));
+    const snapshot::ExtraWrites body = used(writer_of(new_id, row));
+    SW_CHECK_OK(commit ? commit(row, nullptr, body) : storage_.transact(body));
     return row;
   }
   SW_TRY(const snapshot::VersionInfo version, this->version(id, from));
   if (!newest) row.saved_execution = row.executions = version.step;
-  SW_CHECK_OK(snapshots_->fork(id, version.id, new_id, now_ms(), used(writer_of(new_id, row))));
+  SW_CHECK_OK(snapshots_->fork(id, version.id, new_id, now_ms(), used(writer_of(new_id, row)),
+                               with_row(row, commit)));
   return row;
 }
 
-Result<ContextRow> Contexts::restore(std::string_view id, const ContextVersion& version) {
+Result<ContextRow> Contexts::restore(std::string_view id, const ContextVersion& version,
+                                     const Commit& commit) {
   SW_TRY(ContextRow row, with_memory(id));
   SW_TRY(const snapshot::VersionInfo found, this->version(id, version));
   row = rewound(std::move(row));
-  SW_CHECK_OK(snapshots_->rewind(id, found.id, now_ms(), used(writer_of(id, row))));
+  SW_CHECK_OK(
+      snapshots_->rewind(id, found.id, now_ms(), used(writer_of(id, row)), with_row(row, commit)));
   return row;
 }
 
-Result<ContextRow> Contexts::undo(std::string_view id, std::uint32_t runs) {
+Result<ContextRow> Contexts::undo(std::string_view id, std::uint32_t runs, const Commit& commit) {
   SW_TRY(ContextRow row, with_memory(id));
   row = rewound(std::move(row));
-  SW_CHECK_OK(snapshots_->undo(id, runs, now_ms(), used(writer_of(id, row))));
+  SW_CHECK_OK(
+      snapshots_->undo(id, runs, now_ms(), used(writer_of(id, row)), with_row(row, commit)));
   return row;
 }
 
@@ -144,8 +156,17 @@ Result<std::optional<protocol::SnapshotInfo>> Contexts::snapshot_info(std::strin
                                                                       const ContextRow& row) {
   if (!has_memory(id)) return std::optional<protocol::SnapshotInfo>();
   SW_TRY(const snapshot::VersionInfo version, newest(id));
-  SW_TRY(const snapshot::StorageUsage usage, snapshots_->usage(id));
-  return std::optional(info_of(version.build, version.pages, usage, version.time_ms, row));
+  SW_TRY(protocol::SnapshotInfo info, snapshot_info(id, row, version));
+  return std::optional(std::move(info));
+}
+
+Result<protocol::SnapshotInfo> Contexts::snapshot_info(std::string_view id, const ContextRow& row,
+                                                       const snapshot::VersionInfo& version) {
+  snapshot::StorageUsage usage;
+  if (has_memory(id)) {
+    SW_TRY(usage, snapshots_->usage(id));
+  }
+  return info_of(version.build, version.pages, usage, version.time_ms, row);
 }
 
 Result<protocol::SnapshotInfo> Contexts::snapshot_info(const snapshot::LiveMemory& live,

@@ -389,7 +389,7 @@ Result<void> Interpreter::save(Execution& run) {
 /// The answer is complete: it is stored together with it, or by itself.
 Result<void> Interpreter::commit(Execution& run, const storage::TransactionBody& body) {
   storage::ObjectStorage& storage = contexts_->storage();
-  protocol::JointCommit* const joint = run.args.joint;
+  protocol::JointCommit<ExecuteResponse>* const joint = run.args.joint;
   if (joint && joint->can_join(storage)) return joint->commit(run.response, storage, body);
   const Durability durability = run.args.run.durability.value_or(Durability::kCommit);
   return storage.transact(body, {.durability = durability});

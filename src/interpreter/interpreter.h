@@ -62,10 +62,12 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
 
   Result<std::vector<protocol::HistoryEntry>> history(std::string_view id) override;
   Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id,
-                                     const ContextVersion& from) override;
-  Result<protocol::ContextInfo> restore(std::string_view id,
-                                        const ContextVersion& version) override;
-  Result<protocol::ContextInfo> undo(std::string_view id, std::uint32_t runs) override;
+                                     const ContextVersion& from,
+                                     protocol::JointChange* joint = nullptr) override;
+  Result<protocol::ContextInfo> restore(std::string_view id, const ContextVersion& version,
+                                        protocol::JointChange* joint = nullptr) override;
+  Result<protocol::ContextInfo> undo(std::string_view id, std::uint32_t runs,
+                                     protocol::JointChange* joint = nullptr) override;
   Result<protocol::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override;
   Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id) override;
   Result<void> remove_checkpoint(std::string_view id, std::string_view name) override;
@@ -75,8 +77,7 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
 
  private:
   struct Execution;
-  template <class T>
-  using Operation = std::function<Result<T>(Contexts&)>;
+  using Change = std::function<Result<ContextRow>(Contexts&, const Contexts::Commit&)>;
 
   Interpreter(std::shared_ptr<engine::Engine> engine, ResidencyPool& pool,
               std::unique_ptr<Contexts> contexts);
@@ -98,9 +99,15 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
   Result<void> commit(Execution& run, const storage::TransactionBody& body) SW_REQUIRES(mutex_);
   Result<protocol::ContextInfo> info_of(std::string_view id, const ContextRow& row)
       SW_REQUIRES(mutex_);
-  /// Does something with a context whose instance does not fit its memory any more.
-  Result<protocol::ContextInfo> rewind(std::string_view id, const Operation<ContextRow>& operation)
+  /// Without what is said of its memory.
+  protocol::ContextInfo row_info(std::string_view id, const ContextRow& row) SW_REQUIRES(mutex_);
+  /// Changes a context's memory, or makes one: `changed`, which has no instance that fits it.
+  Result<protocol::ContextInfo> change(std::string_view id, std::string_view changed,
+                                       const Change& operation, protocol::JointChange* joint)
       SW_EXCLUDES(mutex_);
+  Result<void> commit(protocol::JointChange* joint, protocol::ContextInfo changed,
+                      const snapshot::VersionInfo* version, const ContextRow& row,
+                      const storage::TransactionBody& body) SW_REQUIRES(mutex_);
   Result<void> destroy_all() SW_REQUIRES(mutex_);
 
   const std::shared_ptr<engine::Engine> engine_;  // shared with other Interpreters of the language

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "interpreter/interpreter.h"
+#include "protocol/joint_commit.h"
 #include "protocol/messages.h"
 #include "sandbox_workers/protocol/answers.h"
 
@@ -25,16 +26,28 @@ Result<T> refused_or(Result<T> result) {
   return error;
 }
 
+/// Zero for a checkpoint of an earlier version of this program.
+std::optional<std::uint64_t> step_of(const snapshot::VersionInfo& version) {
+  return version.step == 0 ? std::nullopt : std::optional(version.step);
+}
+
 }  // namespace
 
+ContextInfo Interpreter::row_info(std::string_view id, const ContextRow& row) {
+  return {.id = std::string(id),
+          .cwd = row.cwd,
+          .created_ms = row.created_ms,
+          .last_used_ms = row.last_used_ms,
+          .executions = row.executions,
+          .resident = pool_.has(this, id)};
+}
+
 Result<ContextInfo> Interpreter::info_of(std::string_view id, const ContextRow& row) {
-  ContextInfo info{.id = std::string(id),
-                   .cwd = row.cwd,
-                   .created_ms = row.created_ms,
-                   .last_used_ms = row.last_used_ms,
-                   .executions = row.executions,
-                   .resident = pool_.has(this, id)};
-  SW_TRY(info.snapshot, contexts_->snapshot_info(id, row));
+  ContextInfo info = row_info(id, row);
+  if (!contexts_->has_memory(id)) return info;
+  SW_TRY(const snapshot::VersionInfo version, contexts_->newest(id));
+  SW_TRY(info.snapshot, contexts_->snapshot_info(id, row, version));
+  info.step = step_of(version);
   return info;
 }
 
@@ -73,21 +86,46 @@ Result<void> Interpreter::remove(std::string_view id) {
   return contexts_->remove(id);
 }
 
-Result<ContextInfo> Interpreter::rewind(std::string_view id,
-                                        const Operation<ContextRow>& operation) {
+/// Stores a change together with what the Sandbox does, or by itself.
+Result<void> Interpreter::commit(protocol::JointChange* joint, ContextInfo changed,
+                                 const snapshot::VersionInfo* version, const ContextRow& row,
+                                 const storage::TransactionBody& body) {
+  storage::ObjectStorage& storage = contexts_->storage();
+  if (!joint || !joint->can_join(storage)) return storage.transact(body);
+  if (version) {
+    SW_TRY(changed.snapshot, contexts_->snapshot_info(changed.id, row, *version));
+    changed.step = step_of(*version);
+  }
+  return joint->commit(changed, storage, body);
+}
+
+Result<ContextInfo> Interpreter::change(std::string_view id, std::string_view changed,
+                                        const Change& operation, protocol::JointChange* joint) {
   MutexLock lock(mutex_);
   const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const ContextRow row, refused_or(operation(*contexts_)));
-  (void)pool_.take(this, id);
-  return info_of(id, row);
+  const Contexts::Commit commit_it =
+      [&](const ContextRow& row, const snapshot::VersionInfo* version,
+          const storage::TransactionBody& body)
+          SW_REQUIRES(mutex_) { return commit(joint, row_info(changed, row), version, row, body); };
+  SW_TRY(const ContextRow row, refused_or(operation(*contexts_, commit_it)));
+  (void)pool_.take(this, changed);
+  return info_of(changed, row);
 }
 
-Result<ContextInfo> Interpreter::undo(std::string_view id, std::uint32_t runs) {
-  return rewind(id, [&](Contexts& contexts) { return contexts.undo(id, runs); });
+Result<ContextInfo> Interpreter::undo(std::string_view id, std::uint32_t runs,
+                                      protocol::JointChange* joint) {
+  const auto operation = [&](Contexts& contexts, const Contexts::Commit& commit) {
+    return contexts.undo(id, runs, commit);
+  };
+  return change(id, id, operation, joint);
 }
 
-Result<ContextInfo> Interpreter::restore(std::string_view id, const ContextVersion& version) {
-  return rewind(id, [&](Contexts& contexts) { return contexts.restore(id, version); });
+Result<ContextInfo> Interpreter::restore(std::string_view id, const ContextVersion& version,
+                                         protocol::JointChange* joint) {
+  const auto operation = [&](Contexts& contexts, const Contexts::Commit& commit) {
+    return contexts.restore(id, version, commit);
+  };
+  return change(id, id, operation, joint);
 }
 
 Result<std::vector<protocol::HistoryEntry>> Interpreter::history(std::string_view id) {
@@ -96,11 +134,11 @@ Result<std::vector<protocol::HistoryEntry>> Interpreter::history(std::string_vie
 }
 
 Result<ContextInfo> Interpreter::fork(std::string_view id, std::string_view new_id,
-                                      const ContextVersion& from) {
-  MutexLock lock(mutex_);
-  const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const ContextRow row, refused_or(contexts_->fork(id, new_id, from)));
-  return info_of(new_id, row);
+                                      const ContextVersion& from, protocol::JointChange* joint) {
+  const auto operation = [&](Contexts& contexts, const Contexts::Commit& commit) {
+    return contexts.fork(id, new_id, from, commit);
+  };
+  return change(id, new_id, operation, joint);
 }
 
 Result<Checkpoint> Interpreter::add_checkpoint(std::string_view id, std::string_view name) {

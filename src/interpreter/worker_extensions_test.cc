@@ -76,14 +76,16 @@ class CountedInterpreter final : public protocol::Interpreter {
     return inner_->history(id);
   }
   Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id,
-                                     const ContextVersion& from) override {
-    return inner_->fork(id, new_id, from);
+                                     const ContextVersion& from,
+                                     protocol::JointChange* joint) override {
+    return inner_->fork(id, new_id, from, joint);
   }
-  Result<protocol::ContextInfo> restore(std::string_view id,
-                                        const ContextVersion& version) override {
-    return inner_->restore(id, version);
+  Result<protocol::ContextInfo> restore(std::string_view id, const ContextVersion& version,
+                                        protocol::JointChange* joint) override {
+    return inner_->restore(id, version, joint);
   }
-  Result<protocol::ContextInfo> undo(std::string_view, std::uint32_t) override {
+  Result<protocol::ContextInfo> undo(std::string_view, std::uint32_t,
+                                     protocol::JointChange*) override {
     return Error{ErrorCode::kInvalidArgument, "nothing is undone here", 0};
   }
   Result<protocol::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override {

@@ -64,6 +64,7 @@ json::object to_json(const ContextInfo& context) {
           {"lastUsed", iso_time(context.last_used_ms)},
           {"executions", context.executions},
           {"resident", context.resident},
+          {"step", context.step ? json::value(*context.step) : json::value()},
           {"snapshot",
            context.snapshot ? json::value(protocol::to_json(*context.snapshot)) : json::value()}};
 }

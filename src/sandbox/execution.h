@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A run in a sandbox, from its being asked for to its end.
+// What a sandbox does together with an Interpreter: a run, from its being asked for to its end, and other
+// changes of a context's memory.
 
 #include <functional>
 #include <memory>
@@ -32,6 +33,12 @@ struct Sandbox::Launch {
   std::stop_callback<std::function<void()>> passed_on;
 };
 
+/// What an Interpreter stores, while it can be stored together.
+struct Sandbox::Interpreters {
+  storage::ObjectStorage& object;
+  const storage::TransactionBody& body;
+};
+
 /// A run in a context, from its begin to its end.
 struct Sandbox::Execution {
   const Launch& launch;
@@ -40,18 +47,12 @@ struct Sandbox::Execution {
   protocol::ExecuteArgs args = {};
   Durability durability = Durability::kCommit;
 
-  /// What the Interpreter stores, while it can be stored together.
-  struct Interpreters {
-    storage::ObjectStorage& object;
-    const storage::TransactionBody& body;
-  };
-  std::optional<Interpreters> interpreter = {};
   bool taken_over = false;  // what came of it is stored, but for the disk
   std::unique_ptr<storage::PendingCommit> stored = {};
 };
 
 /// Stores what a Sandbox keeps of a run together with what its Interpreter does.
-class Sandbox::Joint final : public protocol::JointCommit {
+class Sandbox::Joint final : public protocol::JointCommit<protocol::ExecuteResponse> {
  public:
   Joint(Sandbox& sandbox, Execution& execution) : sandbox_(sandbox), execution_(execution) {}
 
@@ -62,6 +63,32 @@ class Sandbox::Joint final : public protocol::JointCommit {
  private:
   Sandbox& sandbox_;
   Execution& execution_;
+};
+
+/// A context's memory becomes that of another version, or a new context begins with one.
+struct Sandbox::VersionChange {
+  ContextRecord context;  // what comes of it
+  /// Whose steps are meant.
+  std::string steps_of = context.id;
+  VersionOptions options = {};
+  VersionFiles files = {};
+  bool taken_over = false;  // what came of it is stored
+
+  bool is_fork() const { return steps_of != context.id; }
+};
+
+/// Stores what a Sandbox keeps of that together with what its Interpreter does.
+class Sandbox::JointChange final : public protocol::JointChange {
+ public:
+  JointChange(Sandbox& sandbox, VersionChange& change) : sandbox_(sandbox), change_(change) {}
+
+  bool can_join(const storage::ObjectStorage& interpreter) const override;
+  Result<void> commit(const protocol::ContextInfo& answer, storage::ObjectStorage& interpreter,
+                      const storage::TransactionBody& body) override;
+
+ private:
+  Sandbox& sandbox_;
+  VersionChange& change_;
 };
 
 }  // namespace sw::sandbox

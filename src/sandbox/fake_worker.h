@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -76,6 +77,7 @@ class FakeWorker final : public protocol::Worker {
   struct State {
     std::map<std::string, Workspace> mirrors;
     std::map<std::string, std::uint64_t> executions;
+    std::map<std::string, std::uint64_t> steps;  // whose memory is saved
   };
 
   // What tests look at and set.
@@ -190,6 +192,7 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     }
     response.outcome.files = mirror.changes_since(before);
     response.outcome.context->executions = ++counted->second;
+    state().steps[id] = counted->second;
     if (worker_.after_run) worker_.after_run(response);
     return response;
   }
@@ -200,15 +203,21 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
         {.step = 3, .taken_at_ms = 5, .code = "x = 1", .bytes = 700, .current = true}};
   }
   Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id,
-                                     const ContextVersion& from) override {
+                                     const ContextVersion& from,
+                                     protocol::JointChange* /*joint*/) override {
     const std::lock_guard lock(worker_.mutex_);
-    SW_CHECK_OK(known(fmt::format("fork {} {}{}", id, new_id, named(from)), id));
-    state().executions.emplace(new_id, info_of(id).executions);
+    SW_TRY(const auto original, known(fmt::format("fork {} {}{}", id, new_id, named(from)), id));
+    state().executions.emplace(new_id, original.executions);
+    if (original.step) state().steps[std::string(new_id)] = from.step().value_or(*original.step);
     return info_of(new_id);
   }
-  Result<protocol::ContextInfo> undo(std::string_view id, std::uint32_t count) override {
+  Result<protocol::ContextInfo> undo(std::string_view id, std::uint32_t count,
+                                     protocol::JointChange* /*joint*/) override {
     const std::lock_guard lock(worker_.mutex_);
-    return known(fmt::format("undo {} {}", id, count), id);
+    SW_CHECK_OK(known(fmt::format("undo {} {}", id, count), id));
+    if (const auto step = state().steps.find(std::string(id)); step != state().steps.end())
+      step->second -= std::min<std::uint64_t>(step->second, count);
+    return info_of(id);
   }
   Result<protocol::Checkpoint> add_checkpoint(std::string_view id, std::string_view name) override {
     const std::lock_guard lock(worker_.mutex_);
@@ -225,10 +234,12 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     SW_CHECK_OK(known(fmt::format("remove_checkpoint {} {}", id, name), id));
     return {};
   }
-  Result<protocol::ContextInfo> restore(std::string_view id,
-                                        const ContextVersion& version) override {
+  Result<protocol::ContextInfo> restore(std::string_view id, const ContextVersion& version,
+                                        protocol::JointChange* /*joint*/) override {
     const std::lock_guard lock(worker_.mutex_);
-    return known(fmt::format("restore {}{}", id, named(version)), id);
+    SW_CHECK_OK(known(fmt::format("restore {}{}", id, named(version)), id));
+    if (version.step()) state().steps[std::string(id)] = *version.step();
+    return info_of(id);
   }
 
  private:
@@ -275,9 +286,12 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     return info_of(id);
   }
   protocol::ContextInfo info_of(std::string_view id) {
-    return {.id = std::string(id),
-            .cwd = "/workspace",
-            .executions = state().executions[std::string(id)]};
+    protocol::ContextInfo info{.id = std::string(id),
+                               .cwd = "/workspace",
+                               .executions = state().executions[std::string(id)]};
+    const auto step = state().steps.find(info.id);
+    if (step != state().steps.end() && step->second != 0) info.step = step->second;
+    return info;
   }
   /// Code that is made of these, a line each: "write PATH TEXT", "remove PATH", "folder PATH",
   /// "link PATH TARGET". Anything else does nothing.

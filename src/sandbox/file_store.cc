@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <utility>
 
 #include "sandbox_workers/base/sha256.h"
+#include "sandbox_workers/workspace/workspace.h"
 
 namespace sw::sandbox {
 
@@ -18,27 +20,11 @@ namespace json = boost::json;
 constexpr storage::TableId kEntriesTable = 0x20;
 constexpr storage::TableId kContentsTable = 0x21;
 
-using Entry = FileStore::Entry;
-
-std::string encode(const Entry& row) {
-  json::object object = {{"type", static_cast<int>(row.type)}, {"modified", row.modified_ns}};
-  if (row.type == wasi::FileType::kRegularFile) object["sha256"] = row.digest;
-  if (row.type == wasi::FileType::kSymbolicLink) object["target"] = row.target;
-  return json::serialize(object);
-}
+using Entry = FileEntry;
 
 Result<Entry> decode(std::string_view path, BytesView bytes) {
   try {
-    const json::value value = json::parse(as_text(bytes));
-    const json::object& object = value.as_object();
-    Entry row;
-    row.type = static_cast<wasi::FileType>(object.at("type").to_number<int>());
-    row.modified_ns = object.at("modified").to_number<std::uint64_t>();
-    if (const json::value* digest = object.if_contains("sha256"))
-      row.digest = json::value_to<std::string>(*digest);
-    if (const json::value* target = object.if_contains("target"))
-      row.target = json::value_to<std::string>(*target);
-    return row;
+    return file_entry_of(json::parse(as_text(bytes)));
   } catch (const std::exception& problem) {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("the entry of /workspace/{} is damaged: {}", path, problem.what()), 0};
@@ -59,6 +45,27 @@ Result<wasi::SharedBytes> read_content(storage::Reader& reader, std::string_view
   return wasi::SharedBytes::own(*std::move(bytes));
 }
 
+constexpr wasi::TreeLimits kNoLimits{.file_bytes_max = UINT64_MAX,
+                                     .tree_bytes_max = UINT64_MAX,
+                                     .entries_max = UINT64_MAX,
+                                     .depth_max = UINT32_MAX};
+
+wasi::TreeState::Entry tree_entry(const Entry& entry, wasi::SharedBytes bytes) {
+  return {.type = entry.type,
+          .bytes = std::move(bytes),
+          .target = entry.target,
+          .times = wasi::Timestamps::all(entry.modified_ns)};
+}
+
+/// Once for each entry that needs the content.
+template <class Use>
+void for_each_digest(const FileLog::Row& row, const Use& use) {
+  if (!row.before) return;
+  for (const auto& [path, entry] : *row.before) {
+    if (entry && !entry->digest.empty()) use(entry->digest);
+  }
+}
+
 bool has_bytes_of(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b) {
   return a.bytes.bytes.data() == b.bytes.bytes.data() &&
          a.bytes.bytes.size() == b.bytes.bytes.size();
@@ -72,34 +79,55 @@ bool is_stored(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b)
 
 }  // namespace
 
+// --- loading
+
+/// Fills `entries`, which become the tree, and notes the digests.
+Result<void> FileStore::load_entries(storage::Reader& reader, TreeEntries& entries) {
+  return reader.scan({.table = kEntriesTable, .from = {}, .to = {}}, storage::Order::kAscending,
+                     [&](std::string_view path, BytesView value) -> Result<storage::Scan> {
+                       SW_TRY(const Entry row, decode(path, value));
+                       wasi::SharedBytes bytes;
+                       if (row.type == wasi::FileType::kRegularFile) {
+                         SW_TRY(bytes, read_content(reader, path, row.digest));
+                         digests_.emplace(path, row.digest);
+                       }
+                       entries.emplace_back(path, tree_entry(row, std::move(bytes)));
+                       return storage::Scan::kContinue;
+                     });
+}
+
+/// Counts who needs the contents.
+Result<void> FileStore::load_uses(storage::Reader& reader) {
+  for (const auto& [path, digest] : digests_) ++uses_[digest].files;
+  for (const auto& [state, row] : log_.rows()) {
+    log_bytes_ += row.bytes;
+    for_each_digest(row, [&](const std::string& digest) { ++uses_[digest].log; });
+  }
+  return reader.scan_keys({.table = kContentsTable, .from = {}, .to = {}},
+                          storage::Order::kAscending,
+                          [&](std::string_view key, std::size_t bytes) -> Result<storage::Scan> {
+                            const auto content = uses_.find(std::string(key));
+                            if (content == uses_.end()) return storage::Scan::kContinue;
+                            content->second.bytes = bytes;
+                            log_bytes_ += content->second.log_bytes();
+                            return storage::Scan::kContinue;
+                          });
+}
+
 Result<FileStore> FileStore::load(storage::ObjectStorage& storage, const wasi::TreeLimits& limits,
-                                  std::uint64_t now_ns) {
+                                  std::uint64_t now_ns, const FileHistoryLimits& log_limits) {
   FileStore store;
-  // What was stored while limits were wider can still be read.
-  store.tree_ = std::make_shared<wasi::Tree>(wasi::TreeLimits{.file_bytes_max = UINT64_MAX,
-                                                              .tree_bytes_max = UINT64_MAX,
-                                                              .entries_max = UINT64_MAX,
-                                                              .depth_max = UINT32_MAX},
-                                             now_ns);
-  std::vector<std::pair<std::string, wasi::TreeState::Entry>> entries;
+  TreeEntries entries;
   SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
     entries.clear();
-    store.digests_.clear();
-    return reader.scan({.table = kEntriesTable, .from = {}, .to = {}}, storage::Order::kAscending,
-                       [&](std::string_view path, BytesView value) -> Result<storage::Scan> {
-                         SW_TRY(const Entry row, decode(path, value));
-                         wasi::TreeState::Entry entry{
-                             .type = row.type, .bytes = {}, .target = row.target, .times = {}};
-                         entry.times = wasi::Timestamps::all(row.modified_ns);
-                         if (row.type == wasi::FileType::kRegularFile) {
-                           SW_TRY(entry.bytes, read_content(reader, path, row.digest));
-                           store.digests_.emplace(path, row.digest);
-                         }
-                         entries.emplace_back(path, std::move(entry));
-                         return storage::Scan::kContinue;
-                       });
+    store = {};
+    SW_CHECK_OK(store.load_entries(reader, entries));
+    SW_TRY(store.log_, FileLog::load(reader));
+    return store.load_uses(reader);
   }));
-  for (const auto& [path, digest] : store.digests_) ++store.uses_[digest];
+  store.log_limits_ = log_limits;
+  // What was stored while limits were wider can still be read.
+  store.tree_ = std::make_shared<wasi::Tree>(kNoLimits, now_ns);
   const wasi::TreeState state(wasi::TreeState::Entries(std::move(entries)));
   if (const auto failed = state.restore(*store.tree_, now_ns); failed != wasi::Errno::kSuccess) {
     return Error{ErrorCode::kCorrupt,
@@ -110,7 +138,9 @@ Result<FileStore> FileStore::load(storage::ObjectStorage& storage, const wasi::T
   return store;
 }
 
-std::optional<Entry> FileStore::stored_entry(const std::string& path,
+// --- what changes
+
+std::optional<Entry> FileStore::stored_entry(std::string_view path,
                                              const wasi::TreeState::Entry* stored) const {
   if (stored == nullptr) return std::nullopt;
   Entry entry{
@@ -120,9 +150,28 @@ std::optional<Entry> FileStore::stored_entry(const std::string& path,
   return entry;
 }
 
+void FileStore::use(Changes& changes, const std::string& digest, const ContentUse& more) const {
+  const auto [found, is_new] = changes.uses_.try_emplace(digest);
+  ContentUse& content = found->second;
+  if (const auto known = uses_.find(digest); is_new && known != uses_.end())
+    content = known->second;
+  changes.log_bytes_ -= content.log_bytes();
+  content.files += more.files;
+  content.log += more.log;
+  if (more.bytes != 0) content.bytes = more.bytes;
+  changes.log_bytes_ += content.log_bytes();
+}
+
+/// The log has so many rows like this more.
+void FileStore::use(Changes& changes, const FileLog::Row& row, int rows) const {
+  changes.log_bytes_ += static_cast<std::uint64_t>(rows) * row.bytes;
+  for_each_digest(row, [&](const std::string& digest) { use(changes, digest, {.log = rows}); });
+}
+
 FileStore::Changes FileStore::changes() {
   Changes changes;
   changes.state_ = tree_->state();
+  changes.log_bytes_ = log_bytes_;
   using TreeEntry = wasi::TreeState::Entry;
   const auto add = [&](const std::string& path, const TreeEntry* before, const TreeEntry* after) {
     if (before && after && is_stored(*before, *after)) return;
@@ -135,26 +184,50 @@ FileStore::Changes FileStore::changes() {
             before && before->type == after->type && has_bytes_of(*before, *after);
         change.after->digest = has_digest ? change.before->digest : sha256_hex(after->bytes.bytes);
         changes.contents_.emplace(change.after->digest, after->bytes);
-        ++changes.uses_[change.after->digest];
+        use(changes, change.after->digest, {.files = 1, .bytes = after->bytes.bytes.size()});
       }
     }
-    if (change.before && !change.before->digest.empty()) --changes.uses_[change.before->digest];
+    if (change.before && !change.before->digest.empty())
+      use(changes, change.before->digest, {.files = -1});
     changes.entries_.push_back(std::move(change));
   };
   wasi::TreeState::Entries::differences(stored_.entries(), changes.state_.entries(), add);
-  for (const auto& [digest, more] : changes.uses_) {
+  log_changes(changes);
+  for (const auto& [digest, content] : changes.uses_) {
     const auto known = uses_.find(digest);
-    const std::int64_t before = known == uses_.end() ? 0 : known->second;
-    if (before == 0 && more > 0) changes.new_contents_.push_back(digest);
-    if (before > 0 && before + more == 0) changes.old_contents_.push_back(digest);
+    const bool was_needed = known != uses_.end() && known->second.is_needed();
+    if (!was_needed && content.is_needed()) changes.new_contents_.push_back(digest);
+    if (was_needed && !content.is_needed()) changes.old_contents_.push_back(digest);
   }
   return changes;
+}
+
+/// Adds what the changes replace to the log, and takes away what is then too much.
+void FileStore::log_changes(Changes& changes) const {
+  if (changes.entries_.empty()) return;
+  FileLog::Before before;
+  for (const Change& change : changes.entries_) before.emplace(change.path, change.before);
+  const FileLog::Row& added = log_.add(changes.log_, std::move(before));
+  use(changes, added, 1);
+  std::size_t rows = log_.rows().size() + 1;
+  while (rows > log_limits_.changes_max || changes.log_bytes_ > log_limits_.bytes_max) {
+    const FileLog::Row* const oldest = log_.drop_oldest(changes.log_);
+    if (oldest == nullptr) break;
+    use(changes, *oldest, -1);
+    --rows;
+  }
+  if (changes.log_bytes_ > log_limits_.bytes_max) {
+    use(changes, added, -1);
+    use(changes, log_.cut(changes.log_), 1);
+  }
+  log_.drop_steps(changes.log_);
 }
 
 Result<void> FileStore::Changes::write(storage::Transaction& transaction) const {
   for (const Change& change : entries_) {
     if (change.after) {
-      SW_CHECK_OK(transaction.put(kEntriesTable, change.path, as_bytes(encode(*change.after))));
+      SW_CHECK_OK(transaction.put(kEntriesTable, change.path,
+                                  as_bytes(json::serialize(to_json(*change.after)))));
     } else {
       SW_CHECK_OK(transaction.erase(kEntriesTable, change.path));
     }
@@ -164,7 +237,7 @@ Result<void> FileStore::Changes::write(storage::Transaction& transaction) const 
   }
   for (const std::string& digest : old_contents_)
     SW_CHECK_OK(transaction.erase(kContentsTable, digest));
-  return {};
+  return log_.write(transaction);
 }
 
 void FileStore::written(Changes changes) {
@@ -176,9 +249,69 @@ void FileStore::written(Changes changes) {
       digests_.erase(change.path);
     }
   }
-  for (const auto& [digest, more] : changes.uses_) {
-    if ((uses_[digest] += more) <= 0) uses_.erase(digest);
+  for (const auto& [digest, content] : changes.uses_) {
+    if (content.is_needed()) uses_.insert_or_assign(digest, content);
+    else uses_.erase(digest);
   }
+  log_bytes_ = changes.log_bytes_;
+  log_.written(std::move(changes.log_));
+}
+
+// --- going back
+
+VersionFiles FileStore::differences_to(std::uint64_t state) const {
+  VersionFiles files{.known = true};
+  for (const auto& [path, before] : log_.before_changes_since(state)) {
+    const auto now = stored_entry(path, stored_.entries().find(path));
+    if (now ? *before && now->has_content_of(**before) : !*before) continue;
+    if (files.differ.size() < kDifferingFilesMax) files.differ.emplace_back(path);
+    ++files.differ_count;
+  }
+  return files;
+}
+
+/// What the tree was, with contents.
+Result<wasi::TreeState> FileStore::state_of(storage::Reader& reader, std::uint64_t state) const {
+  wasi::TreeState then = stored_;
+  for (const auto& [path, before] : log_.before_changes_since(state)) {
+    if (!*before) {
+      then.entries().erase(path);
+      continue;
+    }
+    const auto* const now = stored_.entries().find(path);
+    const Entry& wanted = **before;
+    wasi::SharedBytes bytes;
+    if (now && stored_entry(path, now)->has_content_of(wanted)) {
+      bytes = now->bytes;
+    } else if (wanted.type == wasi::FileType::kRegularFile) {
+      SW_TRY(bytes, read_content(reader, path, wanted.digest));
+    }
+    then.entries().set(std::string(path), tree_entry(wanted, std::move(bytes)));
+  }
+  return then;
+}
+
+Result<VersionFiles> FileStore::put_back(storage::ObjectStorage& storage, std::uint64_t state,
+                                         std::uint64_t now_ns) {
+  wasi::TreeState then;
+  SW_CHECK_OK(storage.read([&](storage::Reader& reader) -> Result<void> {
+    SW_TRY(then, state_of(reader, state));
+    return {};
+  }));
+  const VersionFiles differ = differences_to(state);
+  const wasi::TreeLimits limits = tree_->limits();
+  const wasi::TreeUsage before = tree_->usage();
+  // In between it may be more than before and after.
+  tree_->set_limits(kNoLimits);
+  const wasi::Errno failed = then.restore(*tree_, now_ns);
+  tree_->set_limits(limits);
+  if (failed != wasi::Errno::kSuccess) return file_error(failed, "putting the files back");
+  const wasi::TreeUsage& after = tree_->usage();
+  if (after.bytes > std::max(limits.tree_bytes_max, before.bytes) ||
+      after.entries > std::max(limits.entries_max, before.entries)) {
+    return file_error(wasi::Errno::kNospc, "the files as they were are more than there may be");
+  }
+  return VersionFiles{.known = true, .restored = differ.differ_count};
 }
 
 }  // namespace sw::sandbox

@@ -60,6 +60,23 @@ Result<std::optional<std::string>> optional_text(const json::object& object, std
   return std::optional<std::string>(std::move(text));
 }
 
+/// Whether files go back as well.
+Result<VersionOptions> version_options(const json::object& object) {
+  const json::value* const files = object.if_contains("files");
+  if (files && !files->is_bool()) return protocol::refusal("files must be true or false");
+  return VersionOptions{.files = files && files->get_bool()};
+}
+
+void add_files(json::object& answer, const VersionFiles& files, const VersionOptions& options) {
+  if (files.step) answer["step"] = *files.step;
+  if (options.files) {
+    answer["filesRestored"] = files.restored;
+  } else if (files.known) {
+    answer["filesDiffer"] = json::value_from(files.differ);
+    answer["filesDifferCount"] = files.differ_count;
+  }
+}
+
 /// envVars, where null unsets; not there means none.
 Result<EnvChanges> env_field(const json::object& object, bool null_allowed) {
   EnvChanges changes;
@@ -159,6 +176,13 @@ class Routes {
   static Handled done(const Result<void>& outcome) {
     if (!outcome.ok()) return outcome.error();
     return protocol::json_response(200, success());
+  }
+
+  static Handled done(const Result<VersionFiles>& outcome, const VersionOptions& options) {
+    if (!outcome.ok()) return outcome.error();
+    json::object answer = success();
+    add_files(answer, *outcome, options);
+    return protocol::json_response(200, answer);
   }
 
   Result<json::object> body(std::size_t bytes_max = protocol::kBodyBytesMax) const {
@@ -272,8 +296,11 @@ class Routes {
     SW_TRY(const auto new_id,
            optional_text(object, "id", "id must be a non-empty string of at most 128 characters"));
     SW_TRY(const ContextVersion from, protocol::read_version(object));
-    SW_TRY(const ContextRecord record, sandbox_.fork(id, new_id, from));
-    return protocol::json_response(201, context_object(record));
+    SW_TRY(const VersionOptions options, version_options(object));
+    SW_TRY(const Fork made, sandbox_.fork(id, new_id, from, options));
+    json::object answer = context_object(made.context);
+    add_files(answer, made.files, options);
+    return protocol::json_response(201, answer);
   }
 
   Handled undo(const std::string& id) {
@@ -285,7 +312,8 @@ class Routes {
       if (!value->is_number() || failed || runs == 0)
         return protocol::refusal("runs must be an integer of at least 1");
     }
-    return done(sandbox_.undo(id, runs));
+    SW_TRY(const VersionOptions options, version_options(object));
+    return done(sandbox_.undo(id, runs, options), options);
   }
 
   Handled checkpoints(const std::string& id) {
@@ -309,7 +337,8 @@ class Routes {
     if (!version.step() && !version.checkpoint()) {
       return protocol::refusal("step or name is required");
     }
-    return done(sandbox_.restore(id, version));
+    SW_TRY(const VersionOptions options, version_options(object));
+    return done(sandbox_.restore(id, version, options), options);
   }
 
   Handled history(const std::string& id) {

@@ -33,7 +33,12 @@ Result<void> drop_embedded_contexts(storage::Transaction& transaction) {
 
 }  // namespace
 
-storage::Schema Sandbox::schema() { return {.steps = {drop_embedded_contexts}}; }
+storage::Schema Sandbox::schema() {
+  // Programs that know nothing of version 2 would change files without logging it, and delete contents
+  // that the log needs.
+  const auto begin_log = [](storage::Transaction&) { return Result<void>(); };
+  return {.steps = {drop_embedded_contexts, begin_log}};
+}
 
 Sandbox::Sandbox(storage::ObjectStorage& storage, const SandboxParts& parts)
     : parts_(parts), name_(storage.name()), storage_(storage) {}
@@ -81,9 +86,17 @@ Result<void> Sandbox::load() {
   return is_new ? store({.record = true, .key = true}) : Result<void>();
 }
 
+FileStore::Changes Sandbox::file_changes(const Step& step) {
+  FileStore::Changes changes = store_->changes();
+  if (step.ended) store_->end_step(changes, {step.context->id, *step.ended});
+  if (step.forked) store_->inherit_steps(changes, *step.forked, step.context->id);
+  return changes;
+}
+
 Result<void> Sandbox::store(const Step& step) {
+  const bool files = store_ && (step.files || step.ended || step.forked);
   FileStore::Changes changes;
-  if (step.files && store_) changes = store_->changes();
+  if (files) changes = file_changes(step);
   const object::Time now = parts_.clock.now();
   SandboxRecord record = *record_;
   const std::string key = key_;
@@ -101,14 +114,18 @@ Result<void> Sandbox::store(const Step& step) {
     if (step.key) SW_CHECK_OK(transaction.put(kMetaTable, kInterpretersKey, as_bytes(key)));
     if (step.context)
       SW_CHECK_OK(transaction.put(kContextsTable, step.context->id, encode(*step.context)));
-    if (step.erased) SW_CHECK_OK(transaction.erase(kContextsTable, *step.erased));
+    if (step.erased) {
+      SW_CHECK_OK(transaction.erase(kContextsTable, *step.erased));
+      SW_CHECK_OK(FileLog::erase_steps(transaction, *step.erased));
+    }
     return changes.write(transaction);
   });
   if (!stored.ok()) {
     forget();
     return std::move(stored).error().as_fault().while_doing("storing the run");
   }
-  if (step.files && store_) store_->written(std::move(changes));
+  if (files) store_->written(std::move(changes));
+  if (store_ && step.erased) store_->forget_steps(*step.erased);
   record_ = std::move(record);
   expires_ = expires;
   if (step.used) last_used_ = now;
@@ -118,13 +135,12 @@ Result<void> Sandbox::store(const Step& step) {
 /// A run does not wait for the disk here: whoever uses the sandbox meanwhile need not wait for it. What
 /// the Interpreter stores of it goes along if it can.
 Result<void> Sandbox::transact(const Step& step, const storage::TransactionBody& body) {
-  Execution* const run = step.run;
-  if (!run) return storage_.transact(body);
-  storage::CommitOptions options{
-      .durability = run->durability, .also = {}, .pending = &run->stored};
-  if (!run->interpreter) return storage_.transact(body, std::move(options));
+  storage::CommitOptions options;
+  if (step.run)
+    options = {.durability = step.run->durability, .also = {}, .pending = &step.run->stored};
+  if (!step.with) return storage_.transact(body, std::move(options));
   options.also.push_back({storage_, body});
-  return run->interpreter->object.transact(run->interpreter->body, std::move(options));
+  return step.with->object.transact(step.with->body, std::move(options));
 }
 
 void Sandbox::forget() {
@@ -137,7 +153,8 @@ void Sandbox::forget() {
 
 Result<Workspace*> Sandbox::files() {
   if (!workspace_) {
-    auto loaded = FileStore::load(storage_, parts_.options.files, now_ns());
+    auto loaded =
+        FileStore::load(storage_, parts_.options.files, now_ns(), parts_.options.file_history);
     if (!loaded.ok()) return std::move(loaded).error().as_fault();
     store_ = *std::move(loaded);
     workspace_.emplace(store_->tree());

@@ -53,6 +53,7 @@ class NoOutput final : public RunEvents {
 
 struct SandboxOptions {
   wasi::TreeLimits files = kWorkspaceLimits;  ///< for hosts and guests
+  FileHistoryLimits file_history = {};
   bool file_api = true;  ///< false: no files at all, and guests are refused /workspace
   /// Unused for so long it is destroyed; 0: never.
   std::chrono::milliseconds idle_ttl = object::kDefaultIdleTtl;
@@ -94,6 +95,11 @@ struct Finished {
   std::string engine;
   /// When the sandbox is destroyed if nobody uses it; absent: never.
   std::optional<std::int64_t> expires_at_ms = {};
+};
+
+struct Fork {
+  ContextRecord context;
+  VersionFiles files;
 };
 
 struct SandboxInfo {
@@ -160,17 +166,22 @@ class Sandbox final : public object::Object {
   /// The same for all contexts.
   void interrupt_all();
 
-  // --- versions of a context's memory. Files are as they are: they belong to all contexts.
+  // --- versions of a context's memory. Files belong to all contexts: they are as they are, unless
+  // VersionOptions say otherwise. What is told of them compares with those of the step whose memory it is.
 
   /// The steps that can be gone back to, oldest first.
   Result<std::vector<protocol::HistoryEntry>> history(std::string_view id);
   /// A second context that goes on from a version of the first.
-  Result<ContextRecord> fork(std::string_view id, const std::optional<std::string>& new_id,
-                             const ContextVersion& from = {});
+  /// Errors of these three: kNotFound if files are wanted and how they were is not kept, naming the first
+  /// step of which it is. If the Worker is elsewhere, memory has gone back nevertheless.
+  Result<Fork> fork(std::string_view id, const std::optional<std::string>& new_id,
+                    const ContextVersion& from = {}, const VersionOptions& options = {});
   /// Goes back to a version.
-  Result<void> restore(std::string_view id, const ContextVersion& version);
+  Result<VersionFiles> restore(std::string_view id, const ContextVersion& version,
+                               const VersionOptions& options = {});
   /// Takes back what the last runs did to memory.
-  Result<void> undo(std::string_view id, std::uint32_t runs);
+  Result<VersionFiles> undo(std::string_view id, std::uint32_t runs,
+                            const VersionOptions& options = {});
   Result<void> add_checkpoint(std::string_view id, std::string_view name);
   Result<void> remove_checkpoint(std::string_view id, std::string_view name);
   Result<std::vector<protocol::Checkpoint>> checkpoints(std::string_view id);
@@ -215,27 +226,36 @@ class Sandbox final : public object::Object {
   friend class Routes;
   struct Launch;
   struct Execution;
+  struct Interpreters;
   class Joint;
+  struct VersionChange;
+  class JointChange;
 
   /// What goes into one transaction.
   struct Step {
-    bool files = false;                      // what differs from what is stored
-    const ContextRecord* context = nullptr;  // to be written
-    std::optional<std::string> erased = {};  // a context to be erased
-    bool record = false;                     // the sandbox's own is written
-    bool key = false;                        // and that of its Interpreters
-    bool used = false;                       // counts as use
-    Execution* run = nullptr;                // whose end it is: it waits for the disk
+    bool files = false;                       // what differs from what is stored
+    const ContextRecord* context = nullptr;   // to be written
+    std::optional<std::string> erased = {};   // a context to be erased
+    bool record = false;                      // the sandbox's own is written
+    bool key = false;                         // and that of its Interpreters
+    bool used = false;                        // counts as use
+    Execution* run = nullptr;                 // whose end it is: it waits for the disk
+    const Interpreters* with = nullptr;       // what an Interpreter stores with it
+    std::optional<std::uint64_t> ended = {};  // a step of the context
+    std::optional<ContextStep> forked = {};   // where the context begins
   };
   using Contexts = std::map<std::string, ContextRecord, std::less<>>;
   /// The turn of whoever makes a context: their names and number are checked before they are there.
   /// No context can be called so.
   static constexpr std::string_view kNewContexts = "";
   using Question = std::function<Result<protocol::ContextInfo>(protocol::Interpreter&)>;
+  using ChangeQuestion = std::function<Result<protocol::ContextInfo>(protocol::Interpreter&,
+                                                                     protocol::JointChange& joint)>;
   using Look = std::function<Result<void>(protocol::Interpreter&)>;
 
   Result<void> load() SW_REQUIRES(mutex_);
   Result<void> store(const Step& step) SW_REQUIRES(mutex_);
+  FileStore::Changes file_changes(const Step& step) SW_REQUIRES(mutex_);
   Result<void> transact(const Step& step, const storage::TransactionBody& body) SW_REQUIRES(mutex_);
   void forget() SW_REQUIRES(mutex_);
   Result<Workspace*> files() SW_REQUIRES(mutex_);
@@ -248,7 +268,11 @@ class Sandbox final : public object::Object {
   Result<void> begin(Execution& execution) SW_REQUIRES(mutex_);
   Result<Finished> end(Execution& execution, Result<protocol::ExecuteResponse> answer)
       SW_REQUIRES(mutex_);
-  Result<void> take_over(Execution& execution, const protocol::ExecuteResponse& response)
+  Result<void> take_over(Execution& execution, const protocol::ExecuteResponse& response,
+                         const Interpreters* with) SW_REQUIRES(mutex_);
+  Result<void> take_over(VersionChange& change, const protocol::ContextInfo& said,
+                         const Interpreters* with) SW_REQUIRES(mutex_);
+  Result<void> look_at_files(VersionChange& change, std::optional<std::uint64_t> step)
       SW_REQUIRES(mutex_);
   Result<void> apply_files(const WorkspaceDiff& changes) SW_REQUIRES(mutex_);
   void apply_env(Run& run, const ContextRecord* context) const SW_REQUIRES(mutex_);
@@ -263,6 +287,9 @@ class Sandbox final : public object::Object {
 
   Result<std::string> context_for(const Run& run, const Binding& binding, MutexLock& lock)
       SW_REQUIRES(mutex_);
+  static Result<protocol::ContextInfo> make_anew(
+      protocol::Interpreter& interpreter, std::string_view id, bool chosen,
+      const std::function<Result<protocol::ContextInfo>()>& make);
   Result<ContextRecord> create(const Binding& binding, const protocol::WorkerInfo& info,
                                const NewContext& wanted) SW_REQUIRES(mutex_);
   Result<protocol::WorkerInfo> probe(const Binding& binding) SW_REQUIRES(mutex_);
@@ -282,7 +309,11 @@ class Sandbox final : public object::Object {
   Result<void> end_context(std::string_view id, std::chrono::nanoseconds wall_max,
                            RunEvents& events) SW_EXCLUDES(mutex_);
   void remove_at_interpreter(const Execution& execution) SW_REQUIRES(mutex_);
-  Result<void> rewind(std::string_view id, const Question& question) SW_EXCLUDES(mutex_);
+  Result<void> change(VersionChange& change, const ChangeQuestion& question) SW_REQUIRES(mutex_);
+  Result<VersionFiles> rewind(std::string_view id, const VersionOptions& options,
+                              const ChangeQuestion& question) SW_EXCLUDES(mutex_);
+  Result<void> change_checkpoints(std::string_view id, const Question& question)
+      SW_EXCLUDES(mutex_);
   Result<void> look_at(std::string_view id, const Look& look) SW_EXCLUDES(mutex_);
 
   static Error file_failure(std::string_view operation, std::string_view path, Error error);

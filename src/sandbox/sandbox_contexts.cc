@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A sandbox's contexts and the versions of their memory.
+// A sandbox's contexts.
 
 #include <fmt/format.h>
 
@@ -9,34 +9,12 @@
 #include <utility>
 
 #include "protocol/messages.h"
+#include "sandbox/execution.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
 #include "sandbox_workers/protocol/answers.h"
 
 namespace sw::sandbox {
-
-namespace {
-
-/// Has an Interpreter make a context. A name that the caller chose may have been left behind there
-/// when we were interrupted before keeping it, or when the Interpreter could not be reached to
-/// delete it.
-Result<protocol::ContextInfo> make_anew(
-    protocol::Interpreter& interpreter, std::string_view id, bool chosen,
-    const std::function<Result<protocol::ContextInfo>()>& make) {
-  auto made = make();
-  if (made.ok() || !chosen || info_of(made.error().code).http_status >= 500) return made;
-  (void)interpreter.remove(id);
-  return make();
-}
-
-/// What an Interpreter says of a context after something other than a run.
-void take_over_versions(ContextRecord& record, const protocol::ContextInfo& said) {
-  record.interpreter_executions = said.executions;
-  record.snapshot = said.snapshot;
-  if (const auto cwd = Workspace::normalize(said.cwd); cwd.ok()) record.cwd = *cwd;
-}
-
-}  // namespace
 
 std::vector<ContextRecord> Sandbox::by_age() const {
   std::vector<ContextRecord> records;
@@ -119,6 +97,18 @@ ContextRecord Sandbox::new_record(std::string id) {
   return record;
 }
 
+/// Has an Interpreter make a context. A name that the caller chose may have been left behind there
+/// when we were interrupted before keeping it, or when the Interpreter could not be reached to
+/// delete it.
+Result<protocol::ContextInfo> Sandbox::make_anew(
+    protocol::Interpreter& interpreter, std::string_view id, bool chosen,
+    const std::function<Result<protocol::ContextInfo>()>& make) {
+  auto made = make();
+  if (made.ok() || !chosen || info_of(made.error().code).http_status >= 500) return made;
+  (void)interpreter.remove(id);
+  return make();
+}
+
 Result<ContextRecord> Sandbox::create(const Binding& binding, const protocol::WorkerInfo& info,
                                       const NewContext& wanted) {
   ContextRecord record = new_record(wanted.id.value_or(new_context_id()));
@@ -193,102 +183,6 @@ Result<void> Sandbox::delete_context(std::string_view id, RunEvents& events) {
   SW_CHECK_OK(store({.erased = context.id, .used = true}));
   contexts_.erase(context.id);
   return {};
-}
-
-// --- versions
-
-Result<ContextRecord> Sandbox::fork(std::string_view id, const std::optional<std::string>& new_id,
-                                    const ContextVersion& from) {
-  MutexLock lock(mutex_);
-  const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const ContextRecord* const found, find(id));
-  const ContextRecord original = *found;
-  SW_CHECK_OK(check_new_id(new_id));
-  const object::Turns::Turn making(turns_, kNewContexts, lock);
-  SW_CHECK_OK(load());
-  SW_CHECK_OK(check_new_id(new_id));
-  ContextRecord record = new_record(new_id.value_or(new_context_id()));
-  SW_TRY(const protocol::ContextInfo said, ask(original, [&](protocol::Interpreter& interpreter) {
-           return make_anew(interpreter, record.id, new_id.has_value(),
-                            [&] { return interpreter.fork(original.id, record.id, from); });
-         }));
-  record.binding = original.binding;
-  record.language = original.language;
-  record.engine = original.engine;
-  record.env = original.env;
-  record.durability = original.durability;
-  record.executions = said.executions;
-  take_over_versions(record, said);
-  return keep(std::move(record));
-}
-
-/// Has the Interpreter change a context's memory, or what is kept of it, and notes what it says.
-Result<void> Sandbox::rewind(std::string_view id, const Question& question) {
-  MutexLock lock(mutex_);
-  const object::Turns::Turn turn(turns_, id, lock);
-  SW_TRY(const ContextRecord* const found, find(id));
-  ContextRecord context = *found;
-  SW_TRY(const protocol::ContextInfo said, ask(context, question));
-  SW_CHECK_OK(load());
-  take_over_versions(context, said);
-  SW_CHECK_OK(store({.context = &context, .used = true}));
-  contexts_.insert_or_assign(context.id, std::move(context));
-  return {};
-}
-
-Result<void> Sandbox::undo(std::string_view id, std::uint32_t runs) {
-  return rewind(id, [&](protocol::Interpreter& interpreter) { return interpreter.undo(id, runs); });
-}
-
-Result<void> Sandbox::restore(std::string_view id, const ContextVersion& version) {
-  return rewind(
-      id, [&](protocol::Interpreter& interpreter) { return interpreter.restore(id, version); });
-}
-
-Result<void> Sandbox::add_checkpoint(std::string_view id, std::string_view name) {
-  return rewind(id, [&](protocol::Interpreter& interpreter) -> Result<protocol::ContextInfo> {
-    SW_CHECK_OK(interpreter.add_checkpoint(id, name));
-    return interpreter.context(id);
-  });
-}
-
-Result<void> Sandbox::remove_checkpoint(std::string_view id, std::string_view name) {
-  return rewind(id, [&](protocol::Interpreter& interpreter) -> Result<protocol::ContextInfo> {
-    SW_CHECK_OK(interpreter.remove_checkpoint(id, name));
-    return interpreter.context(id);
-  });
-}
-
-/// Asks for something that changes nothing.
-Result<void> Sandbox::look_at(std::string_view id, const Look& look) {
-  const MutexLock lock(mutex_);
-  SW_TRY(const ContextRecord* const found, find(id));
-  const ContextRecord context = *found;
-  SW_CHECK_OK(
-      ask(context, [&](protocol::Interpreter& interpreter) -> Result<protocol::ContextInfo> {
-        SW_CHECK_OK(look(interpreter));
-        return protocol::ContextInfo{};
-      }));
-  SW_CHECK_OK(load());
-  return store({.used = true});
-}
-
-Result<std::vector<protocol::Checkpoint>> Sandbox::checkpoints(std::string_view id) {
-  std::vector<protocol::Checkpoint> known;
-  SW_CHECK_OK(look_at(id, [&](protocol::Interpreter& interpreter) -> Result<void> {
-    SW_TRY(known, interpreter.checkpoints(id));
-    return {};
-  }));
-  return known;
-}
-
-Result<std::vector<protocol::HistoryEntry>> Sandbox::history(std::string_view id) {
-  std::vector<protocol::HistoryEntry> known;
-  SW_CHECK_OK(look_at(id, [&](protocol::Interpreter& interpreter) -> Result<void> {
-    SW_TRY(known, interpreter.history(id));
-    return {};
-  }));
-  return known;
 }
 
 }  // namespace sw::sandbox

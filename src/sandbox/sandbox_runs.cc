@@ -224,9 +224,8 @@ Result<void> Sandbox::Joint::commit(const protocol::ExecuteResponse& answer,
   const MutexLock lock(sandbox_.mutex_);
   SW_CHECK_OK(sandbox_.load());
   SW_CHECK_OK(check(answer));
-  execution_.interpreter.emplace(Execution::Interpreters{interpreter, body});
-  auto taken_over = sandbox_.take_over(execution_, answer);
-  execution_.interpreter.reset();
+  const Interpreters with{interpreter, body};
+  auto taken_over = sandbox_.take_over(execution_, answer, &with);
   execution_.taken_over = taken_over.ok();
   return taken_over;
 }
@@ -278,7 +277,7 @@ Result<Finished> Sandbox::end(Execution& execution, Result<protocol::ExecuteResp
   }
   if (!execution.taken_over) {
     SW_CHECK_OK(check(*answer));
-    SW_CHECK_OK(take_over(execution, *answer));
+    SW_CHECK_OK(take_over(execution, *answer, nullptr));
   }
   Finished finished{.outcome = std::move(answer->outcome),
                     .language = execution.context.language,
@@ -302,7 +301,8 @@ Result<void> Sandbox::apply_files(const WorkspaceDiff& changes) {
   return bad_answer("an invalid workspace: " + applied.error().message);
 }
 
-Result<void> Sandbox::take_over(Execution& execution, const protocol::ExecuteResponse& response) {
+Result<void> Sandbox::take_over(Execution& execution, const protocol::ExecuteResponse& response,
+                                const Interpreters* with) {
   const bool files = parts_.options.file_api;
   SW_CHECK_OK(apply_files(*response.outcome.files));
   ContextRecord after = execution.context;
@@ -316,7 +316,14 @@ Result<void> Sandbox::take_over(Execution& execution, const protocol::ExecuteRes
   after.last_used_ms = now_ms();
   after.cwd = *Workspace::normalize(response.outcome.cwd);
   after.snapshot = response.snapshot;
-  SW_CHECK_OK(store({.files = files, .context = &after, .used = true, .run = &execution}));
+  // They say which state of the files the step left, and may have been forgotten after a failure.
+  SW_CHECK_OK(this->files());
+  SW_CHECK_OK(store({.files = files,
+                     .context = &after,
+                     .used = true,
+                     .run = &execution,
+                     .with = with,
+                     .ended = after.interpreter_executions}));
   contexts_.insert_or_assign(after.id, std::move(after));
   return {};
 }

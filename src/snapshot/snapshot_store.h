@@ -162,6 +162,10 @@ struct Restored {
 /// Runs a body in a transaction; so does a save, if it is given one: `saved` is what it will have done.
 using Commit = std::function<Result<void>(const SaveStats& saved, const storage::TransactionBody&)>;
 
+/// The same for a version that going back, or a fork, makes.
+using CommitVersion =
+    std::function<Result<void>(const VersionInfo& version, const storage::TransactionBody&)>;
+
 /// Writes the caller's own rows into the same transaction. May be called more than once.
 using ExtraWrites = std::function<Result<void>(storage::Transaction&)>;
 
@@ -208,7 +212,7 @@ class SnapshotStore {
   /// Errors: kInvalidArgument if one of the versions between is not kept any more, naming the steps
   /// that are.
   Result<VersionInfo> undo(std::string_view context, std::uint32_t runs, std::int64_t time_ms,
-                           const ExtraWrites& extra_writes = {});
+                           const ExtraWrites& extra_writes = {}, const CommitVersion& commit = {});
   /// The same for one run, which is forgotten as if it had never been. kNotFound if there is nothing
   /// to go back to.
   Result<VersionInfo> take_back(std::string_view context, std::int64_t time_ms,
@@ -216,11 +220,12 @@ class SnapshotStore {
   /// Makes a copy of `version` (one that `history` or `checkpoints` list) the newest; undo leads
   /// back.
   Result<VersionInfo> rewind(std::string_view context, VersionId version, std::int64_t time_ms,
-                             const ExtraWrites& extra_writes = {});
+                             const ExtraWrites& extra_writes = {},
+                             const CommitVersion& commit = {});
   /// A new context that begins where `version` is; absent: the newest.
   Result<VersionInfo> fork(std::string_view context, std::optional<VersionId> version,
                            std::string_view new_context, std::int64_t time_ms,
-                           const ExtraWrites& extra_writes = {});
+                           const ExtraWrites& extra_writes = {}, const CommitVersion& commit = {});
   /// Deletes a context and everything that only it needs. If that fails half way (a relative is
   /// damaged) the context is gone all the same.
   Result<void> remove(std::string_view context, const ExtraWrites& extra_writes = {});

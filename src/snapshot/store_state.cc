@@ -274,6 +274,7 @@ void SnapshotStore::State::note_committed(ContextEntry& record, const Addition& 
 Result<VersionInfo> SnapshotStore::State::append_version(ContextEntry& record, Version version,
                                                          Addition addition,
                                                          const ExtraWrites& extra_writes,
+                                                         const CommitVersion& commit,
                                                          const ExtraWrites& before) {
   Pack pack{.id = {record.owner, record.next_sequence}};
   version.time_ms = addition.version.time_ms;
@@ -281,28 +282,31 @@ Result<VersionInfo> SnapshotStore::State::append_version(ContextEntry& record, V
   addition.version.id = pack.id;
   addition.version.copy = true;
   SW_TRY(const Bytes bytes, encode_pack(pack, compression));
-  SW_CHECK_OK(commit([&](storage::Transaction& transaction) -> Result<void> {
+  const VersionInfo info = info_of(addition.version, *pack.version);
+  const storage::TransactionBody body = [&](storage::Transaction& transaction) -> Result<void> {
     if (before) SW_CHECK_OK(before(transaction));
     SW_CHECK_OK(transaction.put(options.packs_table, pack_key(record.family, pack.id), bytes));
     SW_CHECK_OK(write(transaction, record, addition));
     return extra_writes ? extra_writes(transaction) : Result<void>();
-  }));
+  };
+  SW_CHECK_OK(noting(commit ? commit(info, body) : storage.transact(body)));
   entry_counts[pack.id] = 0;
   note_committed(record, addition, {.packs = 1, .bytes = bytes.size()});
-  return info_of(addition.version, *pack.version);
+  return info;
 }
 
 Result<VersionInfo> SnapshotStore::State::go_back(ContextEntry& record, const KeptVersion& target,
                                                   VersionId parent,
                                                   std::optional<VersionId> forgotten,
                                                   std::int64_t time_ms,
-                                                  const ExtraWrites& extra_writes) {
+                                                  const ExtraWrites& extra_writes,
+                                                  const CommitVersion& commit) {
   SW_TRY(Version version, version_of(record, target.id));
   Addition addition{.version = target, .forgotten = forgotten};
   SW_TRY(addition.about, about_of(record, target.id));
   addition.version.parent = parent;
   addition.version.time_ms = time_ms;
-  return append_version(record, std::move(version), std::move(addition), extra_writes);
+  return append_version(record, std::move(version), std::move(addition), extra_writes, commit);
 }
 
 Result<void> SnapshotStore::State::change_checkpoints(std::string_view name,

@@ -110,12 +110,12 @@ struct SnapshotStore::State {
   void note_committed(ContextEntry& record, const Addition& addition, const Written& written);
   /// Commits a version that shares all its pages with another.
   Result<VersionInfo> append_version(ContextEntry& record, Version version, Addition addition,
-                                     const ExtraWrites& extra_writes,
+                                     const ExtraWrites& extra_writes, const CommitVersion& commit,
                                      const ExtraWrites& before = {});
   /// Makes a copy of `target` the newest version, with `parent` before it.
   Result<VersionInfo> go_back(ContextEntry& record, const KeptVersion& target, VersionId parent,
                               std::optional<VersionId> forgotten, std::int64_t time_ms,
-                              const ExtraWrites& extra_writes);
+                              const ExtraWrites& extra_writes, const CommitVersion& commit);
   Result<void> change_checkpoints(std::string_view name, std::vector<CheckpointInfo> checkpoints,
                                   const ExtraWrites& extra_writes);
 

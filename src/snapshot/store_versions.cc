@@ -49,7 +49,8 @@ Result<VersionId> SnapshotStore::version_of_step(std::string_view context, std::
 }
 
 Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t runs,
-                                        std::int64_t time_ms, const ExtraWrites& extra_writes) {
+                                        std::int64_t time_ms, const ExtraWrites& extra_writes,
+                                        const CommitVersion& commit) {
   SW_TRY(ContextEntry* const record, state_->find(context));
   SW_CHECK_OK(state_->load_kept(*record));
   KeptVersion target = record->newest;
@@ -61,7 +62,8 @@ Result<VersionInfo> SnapshotStore::undo(std::string_view context, std::uint32_t 
     }
     target = *parent;
   }
-  return state_->go_back(*record, target, target.parent, std::nullopt, time_ms, extra_writes);
+  return state_->go_back(*record, target, target.parent, std::nullopt, time_ms, extra_writes,
+                         commit);
 }
 
 Result<VersionInfo> SnapshotStore::take_back(std::string_view context, std::int64_t time_ms,
@@ -71,19 +73,22 @@ Result<VersionInfo> SnapshotStore::take_back(std::string_view context, std::int6
   const VersionId newest = record->newest.id;
   const bool stays = state_->is_checkpoint(*record, newest);
   return state_->go_back(*record, target, target.parent,
-                         stays ? std::nullopt : std::optional(newest), time_ms, extra_writes);
+                         stays ? std::nullopt : std::optional(newest), time_ms, extra_writes, {});
 }
 
 Result<VersionInfo> SnapshotStore::rewind(std::string_view context, VersionId version,
-                                          std::int64_t time_ms, const ExtraWrites& extra_writes) {
+                                          std::int64_t time_ms, const ExtraWrites& extra_writes,
+                                          const CommitVersion& commit) {
   SW_TRY(ContextEntry* const record, state_->find(context));
   SW_TRY(const KeptVersion target, state_->kept_of(*record, version));
-  return state_->go_back(*record, target, record->newest.id, std::nullopt, time_ms, extra_writes);
+  return state_->go_back(*record, target, record->newest.id, std::nullopt, time_ms, extra_writes,
+                         commit);
 }
 
 Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<VersionId> version,
                                         std::string_view new_context, std::int64_t time_ms,
-                                        const ExtraWrites& extra_writes) {
+                                        const ExtraWrites& extra_writes,
+                                        const CommitVersion& commit) {
   State& s = *state_;
   SW_CHECK_OK(check_context_name(new_context));
   SW_CHECK_OK(s.refresh());
@@ -99,7 +104,7 @@ Result<VersionInfo> SnapshotStore::fork(std::string_view context, std::optional<
   SW_TRY(addition.about, s.about_of(*source, from.id));
   SW_TRY(const VersionInfo info,
          s.append_version(
-             forked, std::move(copy), std::move(addition), extra_writes,
+             forked, std::move(copy), std::move(addition), extra_writes, commit,
              [&](storage::Transaction& transaction) -> Result<void> {
                SW_CHECK_OK(put_next_owner(transaction, s.options.contexts_table, s.next_owner + 1));
                for (const auto& [kept, about] : history) {

@@ -20,6 +20,8 @@ bool is_kept(FileType type) {
          type == FileType::kSymbolicLink;
 }
 
+}  // namespace
+
 bool is_path(std::string_view path) {
   for (;;) {
     const std::size_t slash = path.find('/');
@@ -29,8 +31,6 @@ bool is_path(std::string_view path) {
     path.remove_prefix(slash + 1);
   }
 }
-
-}  // namespace
 
 std::uint64_t TreeState::bytes() const {
   std::uint64_t bytes = 0;

@@ -7,6 +7,7 @@
 // equal in them, so that a copy takes no time, and a comparison that of what differs.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/persistent_map.h"
@@ -23,6 +24,9 @@ struct Change {
   std::string path;                        ///< relative to the tree's root
   bool operator==(const Change&) const = default;
 };
+
+/// Whether a state can have an entry of this path: names with slashes between them, none of them dots.
+bool is_path(std::string_view path);
 
 class TreeState {
  public:

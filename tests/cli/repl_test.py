@@ -105,6 +105,17 @@ class FromAPipe(unittest.TestCase):
         self.assertRegex(ran.stdout, r"(?m)^\* python +python +\d+ runs  saved$")
         self.assertRegex(ran.stdout, r"(?m)^  other +python +\d+ runs  saved$")
 
+    def test_files_go_back_with_memory_if_they_are_asked_to(self):
+        write = "fs.writeFileSync('a', '{0}'); fs.writeFileSync('{0}', '')"
+        ran = self.repl("javascript", "\n".join([
+            *(write.format(n) for n in range(1, 4)), ":undo 2", "fs.readFileSync('a', 'utf8')", ":undo --files",
+            ":restore 2 --files", "fs.readFileSync('a', 'utf8')", ":fork other --files", ":files", ":undo 1 --files extra",
+            ":restore --files"]))
+        self.assertEqual(ran.stdout.split(), ["'3'", "'2'", "0", "1", "0", "2", "1", "a"])
+        self.assertEqual(ran.stderr.splitlines(), [
+            "sandbox-workers: files differ from those that the memory saw: 2, 3, a (to put them back: :restore 1 --files)",
+            "sandbox-workers: invalid number of cells '1 --files extra'", "sandbox-workers: :restore needs a name"])
+
     def test_errors_are_shown_and_the_next_cell_runs(self):
         ran = self.repl("javascript", "nope\n:nope\n:undo x\n:fork\n1 + 1\n")
         self.assertEqual(ran.stdout, "2\n")

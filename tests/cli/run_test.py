@@ -455,6 +455,37 @@ class Sandboxes(unittest.TestCase):
         self.assertEqual([c["name"] for c in stored[0]["checkpoints"]], ["one"])
         self.assertRegex(run("snapshots", "s", env=self.env)[1], r"python +python +saved .* one\n")
 
+    def test_files_go_back_with_memory_if_they_are_asked_to(self):
+        def files():
+            listed = json.loads(run("files", "list", "s", "--json", env=self.env)[1])
+            return sorted(entry["path"] for entry in listed)
+
+        def context(*arguments):
+            status, out, err = run("context", *arguments, env=self.env)
+            self.assertEqual((status, out), (0, ""), err)
+            return err
+
+        write = "n = {0}; _ = open('{0}', 'w').write('text')"
+        for n in range(1, 7):
+            self.run_in("python", write.format(n))
+        everything = files()
+        self.assertEqual(len(everything), 6)
+        told = context("undo", "s", "python", "--runs", "5")
+        self.assertEqual(told, "sandbox-workers: files differ from those that the memory saw: 2, 3, 4 and 2 more "
+                               "(to put them back: context restore s python 1 --files)\n")
+        self.assertEqual(files(), everything)
+        self.assertEqual(context("restore", "s", "python", "1", "--files"), "")
+        self.assertEqual(files(), everything[:1])
+        self.assertEqual(context("restore", "s", "python", "6", "--files"), "")
+        self.assertEqual(files(), everything)
+        self.assertIn("(to put them back: context restore s copy 5 --files)",
+                      context("fork", "s", "python", "copy", "--from", "5"))
+        self.assertEqual(context("undo", "s", "python", "--files"), "")
+        self.assertEqual(files(), everything[:5])
+        self.assertEqual(context("fork", "s", "python", "again", "--from", "2", "--files"), "")
+        self.assertEqual(files(), everything[:2])
+        self.assertEqual(self.run_in("python", "n", "--context", "again")[1], "2\n")
+
     def test_unread_input_is_not_the_next_runs(self):
         for language, read in (("python", "input()"), ("perl", "scalar <STDIN>"), ("ruby", "gets")):
             with self.subTest(language):

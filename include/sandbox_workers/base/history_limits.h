@@ -19,4 +19,11 @@ struct HistoryLimits {
   std::uint32_t every = 10;
 };
 
+/// How far back the files of a sandbox can be put. Of its changes the last are kept; the oldest go first.
+struct FileHistoryLimits {
+  /// What these replaced: contents that no file has any more, and the names of what changed.
+  std::uint64_t bytes_max = std::uint64_t{64} << 20;
+  std::uint32_t changes_max = 1000;
+};
+
 }  // namespace sw

@@ -44,6 +44,8 @@ struct SandboxSettings {
   std::size_t contexts_max = 100;
   /// Which runs of a context can be gone back to. Each of them costs the storage of what it changed.
   HistoryLimits history = {};
+  /// Which of their files can be put back.
+  FileHistoryLimits file_history = {};
   /// A sandbox that is not used for this long is destroyed. Zero: never.
   std::chrono::milliseconds idle_ttl{0};
   /// Every run of a sandbox knows the workspace as /home/user: Run::home.

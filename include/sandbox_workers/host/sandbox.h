@@ -97,6 +97,7 @@ struct ContextOptions {
 
 class Host;
 class Context;
+struct Fork;
 
 /// A handle: cheap to copy. It keeps the host open.
 /// Everything that is asked of a sandbox makes it if it does not exist, except `interrupt` and
@@ -180,18 +181,25 @@ class Context {
   /// The runs that can be gone back to (SandboxSettings::history), oldest first. Those after the
   /// current one were left by going back.
   Result<std::vector<HistoryEntry>> history() const;
+
+  // Going back. Files belong to all contexts, and stay as they are; what comes back says which differ
+  // from those that the memory saw. With `{.files = true}` they are put back as well, in the same
+  // commit: kNotFound if how they were then is not kept any more (docs/limits.md), and nothing changes.
+
   /// A second context that starts from a version of this one's memory, and inherits its environment,
   /// and `executions` and history up to there. Files are shared.
-  Result<Context> fork(std::string new_id, const ContextVersion& from = {}) const;
-  /// Undoes what the last runs did to memory. Files and `executions` stay as they are.
+  Result<Fork> fork(std::string new_id, const ContextVersion& from = {},
+                    const VersionOptions& options = {}) const;
+  /// Undoes what the last runs did to memory. `executions` stays as it is.
   /// Errors: kInvalidArgument if one of them is not kept any more, naming those that are.
-  Result<void> undo(std::uint32_t runs = 1) const;
+  Result<VersionFiles> undo(std::uint32_t runs = 1, const VersionOptions& options = {}) const;
   /// Saves the memory as it is now under a name.
   Result<void> checkpoint(std::string_view name) const;
   /// Returns to the state after a run (`restore(12)`) or to a checkpoint (`restore("before")`). This
   /// can be undone, and the runs since stay in the history.
   /// Errors: kNotFound.
-  Result<void> restore(const ContextVersion& version) const;
+  Result<VersionFiles> restore(const ContextVersion& version,
+                               const VersionOptions& options = {}) const;
   Result<std::vector<Checkpoint>> checkpoints() const;
   Result<void> remove_checkpoint(std::string_view name) const;
   /// Stops its runs and deletes it. Its exit handlers run first, for at most 5 seconds, and open
@@ -204,6 +212,12 @@ class Context {
   Context(Sandbox sandbox, std::string id) : sandbox_(std::move(sandbox)), id_(std::move(id)) {}
   Sandbox sandbox_;
   std::string id_;
+};
+
+/// What Context::fork makes.
+struct Fork {
+  Context context;
+  VersionFiles files;
 };
 
 }  // namespace sw

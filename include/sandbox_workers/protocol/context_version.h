@@ -3,11 +3,13 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace sw {
 
@@ -35,6 +37,23 @@ class ContextVersion {
  private:
   std::optional<std::uint64_t> step_;
   std::optional<std::string> checkpoint_;
+};
+
+/// What else than memory goes back to a version.
+struct VersionOptions {
+  bool files = false;  ///< the sandbox's files too, which belong to all its contexts
+};
+
+/// Of VersionFiles::differ.
+inline constexpr std::size_t kDifferingFilesMax = 100;
+
+/// The files of a sandbox, compared with those that the memory of a version saw.
+struct VersionFiles {
+  std::optional<std::uint64_t> step = {};  ///< whose memory it is, as HistoryEntry::step
+  bool known = false;                      ///< how they were then is kept
+  std::vector<std::string> differ = {};    ///< paths below /workspace, at most kDifferingFilesMax
+  std::uint64_t differ_count = 0;          ///< how many there are
+  std::uint64_t restored = 0;              ///< how many were put back, with VersionOptions::files
 };
 
 }  // namespace sw

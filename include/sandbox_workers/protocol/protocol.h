@@ -14,6 +14,8 @@
 
 namespace sw::protocol {
 
+struct ExecuteResponse;
+template <class Answer>
 class JointCommit;
 
 inline constexpr int kProtocolVersion = 1;
@@ -36,6 +38,8 @@ struct ContextInfo {  // what an Interpreter says of a context
   std::uint64_t executions = 0;
   bool resident = false;                      ///< an instance of it is in memory
   std::optional<SnapshotInfo> snapshot = {};  ///< absent while nothing is saved
+  /// Whose memory is saved, as HistoryEntry::step. Absent: nothing is, or it is not known.
+  std::optional<std::uint64_t> step = {};
 };
 
 /// A state of a context's memory that is kept under a name.
@@ -66,7 +70,7 @@ struct ExecuteArgs {
   std::optional<std::uint64_t> executions_known = {};
   /// For Interpreters of this program: to store the run together with the Sandbox. Others leave it
   /// alone.
-  JointCommit* joint = nullptr;
+  JointCommit<ExecuteResponse>* joint = nullptr;
 };
 
 struct ExecuteResponse {

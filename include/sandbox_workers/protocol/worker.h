@@ -20,6 +20,9 @@
 
 namespace sw::protocol {
 
+/// As ExecuteArgs::joint, for what changes a context's memory without a run.
+using JointChange = JointCommit<ContextInfo>;
+
 /// The contexts of one language in one sandbox. Each call blocks until it is done. Runs of one
 /// context, and what changes its memory, happen one at a time; questions never wait for a run.
 /// Errors of all: kContextNotFound; kInvalidArgument and kNotFound for what must not be asked, with
@@ -47,12 +50,14 @@ class Interpreter {
   virtual Result<std::vector<HistoryEntry>> history(std::string_view id) = 0;
   /// A context that goes on from a version of `id`, and has the history that led there.
   virtual Result<ContextInfo> fork(std::string_view id, std::string_view new_id,
-                                   const ContextVersion& from) = 0;
+                                   const ContextVersion& from, JointChange* joint = nullptr) = 0;
   /// Goes back to a version; can be undone.
-  virtual Result<ContextInfo> restore(std::string_view id, const ContextVersion& version) = 0;
+  virtual Result<ContextInfo> restore(std::string_view id, const ContextVersion& version,
+                                      JointChange* joint = nullptr) = 0;
   /// Takes back what the last `runs` saved runs did to memory. kInvalidArgument if a step between
   /// is not kept any more, naming those that are.
-  virtual Result<ContextInfo> undo(std::string_view id, std::uint32_t runs) = 0;
+  virtual Result<ContextInfo> undo(std::string_view id, std::uint32_t runs,
+                                   JointChange* joint = nullptr) = 0;
   virtual Result<Checkpoint> add_checkpoint(std::string_view id, std::string_view name) = 0;
   virtual Result<std::vector<Checkpoint>> checkpoints(std::string_view id) = 0;
   virtual Result<void> remove_checkpoint(std::string_view id, std::string_view name) = 0;
