@@ -58,7 +58,7 @@ Result<FileLog::Row> decode(BytesView bytes) {
     row.before.emplace();
     for (const auto& [path, entry] : before->as_object()) {
       if (!wasi::is_path(path)) throw std::invalid_argument("invalid path");
-      auto& known = (*row.before)[path];
+      auto& known = (*row.before)[std::string(path)];
       if (!entry.is_null()) known = file_entry_of(entry);
     }
     return row;

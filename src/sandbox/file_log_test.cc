@@ -61,6 +61,10 @@ struct FileLogTest : ::testing::Test {
   std::optional<std::uint64_t> after(std::uint64_t step, const std::string& context = "c") {
     return store.log().state_after({context, step});
   }
+  std::uint64_t newest() {
+    const auto& rows = store.log().rows();
+    return rows.empty() ? 0 : rows.rbegin()->first;
+  }
   Result<VersionFiles> put_back(std::uint64_t state) {
     return store.put_back(*object, state, clocks.realtime_ns());
   }
@@ -168,14 +172,13 @@ TEST_F(FileLogTest, AfterAnythingEachStateThatIsKeptComesBack) {
         case 2: (void)fs.make_directories(path()); break;
         case 3: (void)fs.symlink(path(), path()); break;
         default:
-          (void)fs.write_file(path(), as_bytes(std::string(random() % 3000, 'a' + random() % 4)));
+          (void)fs.write_file(path(), as_bytes(std::string(random() % 3000,
+                                                           static_cast<char>('a' + random() % 4))));
       }
     }
     save(ContextStep{"c", static_cast<std::uint64_t>(round + 1)});
-    if (const auto& rows = store.log().rows();
-        !rows.empty() && rows.rbegin()->first >= states.size())
-      states.push_back(tree());
-    ASSERT_EQ(states.size(), store.log().rows().rbegin()->first + 1);
+    if (newest() == states.size()) states.push_back(tree());
+    ASSERT_EQ(states.size(), newest() + 1);
     ASSERT_EQ(keys(0x21), needed());
     if (random() % 5 == 0) reload();
     if (random() % 4 != 0) continue;
@@ -184,7 +187,7 @@ TEST_F(FileLogTest, AfterAnythingEachStateThatIsKeptComesBack) {
     ASSERT_TRUE(put_back(*state).ok());
     ASSERT_EQ(tree(), states[*state]);
     save();
-    if (store.log().rows().rbegin()->first >= states.size()) states.push_back(tree());
+    if (newest() == states.size()) states.push_back(tree());
   }
   EXPECT_THAT(store.log().rows(), SizeIs(testing::Le(20U)));
 }

@@ -80,7 +80,7 @@ Result<void> Sandbox::take_over(VersionChange& change, const protocol::ContextIn
   if (change.is_fork()) {
     context.executions = said.executions;
     context.number = new_record({}).number;  // others may have made contexts meanwhile
-    if (said.step) step.forked = {change.steps_of, *said.step};
+    if (said.step) step.forked = ContextStep{change.steps_of, *said.step};
   }
   SW_CHECK_OK(look_at_files(change, said.step));
   change.files.step = said.step;

@@ -125,7 +125,7 @@ TEST_F(SandboxVersionsTest, AContextThatIsMadeAnewHasNoSteps) {
 
 TEST_F(SandboxVersionsTest, AWorkerThatDoesNotSayWhichStepItIsKnowsNothingOfFiles) {
   python->interpreters.begin()->second.steps.clear();
-  const Reply undone = change("undo", {});
+  const Reply undone = change("undo", json::object());
   EXPECT_EQ(undone.body, (json::value{{"success", true}}));
   EXPECT_THAT(change("undo", {{"files", true}}).refusal(), HasSubstr("it is not known which step"));
 }
@@ -137,7 +137,7 @@ TEST_F(SandboxVersionsTest, FilesMustBeTrueOrFalseAndThere) {
   EXPECT_EQ(change("restore", {{"step", 1}, {"files", "yes"}}).status, 400);
   options.file_api = false;
   restart();
-  EXPECT_EQ(change("undo", {}).body, (json::value{{"success", true}, {"step", 1}}));
+  EXPECT_EQ(change("undo", json::object()).body, (json::value{{"success", true}, {"step", 1}}));
   EXPECT_THAT(change("restore", {{"step", 1}, {"files", true}}).refusal(),
               HasSubstr("403 NOT_SUPPORTED"));
 }
