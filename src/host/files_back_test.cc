@@ -54,7 +54,8 @@ class FilesBack : public testing::TestWithParam<bool> {
   Tree tree(const std::string& sandbox_id = "a") {
     Tree tree;
     const Files files = sandbox(sandbox_id).files();
-    for (const WorkspaceEntry& entry : files.list("/workspace", Depth::kAll).value()) {
+    const auto entries = files.list("/workspace", Depth::kAll);
+    for (const WorkspaceEntry& entry : *entries) {
       std::string& text = tree[entry.path.substr(sizeof "/workspace")];
       if (entry.type == wasi::FileType::kDirectory) text = "/";
       else if (entry.type == wasi::FileType::kSymbolicLink) text = "a link";
@@ -95,7 +96,7 @@ TEST_P(FilesBack, UndoTakesBackWhatLanguagesDidToFilesFoldersAndLinks) {
   EXPECT_THAT(back.differ, IsEmpty());
   EXPECT_EQ(tree(), then);
   EXPECT_EQ(run("javascript", "x + fs.readFileSync('b', 'utf8')"), "'2changed'");
-  EXPECT_EQ(run("perl", "$y . (-e 'p' ? ' p' : '') . (-d 'q' ? ' q' : '')"), "'2 p'")
+  EXPECT_EQ(run("perl", "$y . (-e 'p' ? ' p' : '') . (-d 'q' ? ' q' : '')"), "2 p")
       << "it has its memory, and sees the files";
   reopen_folder();
   EXPECT_EQ(tree(), then);
@@ -111,14 +112,14 @@ TEST_P(FilesBack, AForkAndACheckpointTakeThemAlong) {
   run("javascript", "var x = 1; fs.writeFileSync('f', 'one')");
   ASSERT_TRUE(context("javascript").checkpoint("first").ok());
   run("javascript", "x = 2; fs.writeFileSync('f', 'two')");
-  const Fork plain = context("javascript").fork("plain", 1).value();
-  EXPECT_THAT(plain.files.differ, ElementsAre("f"));
-  EXPECT_EQ(plain.files.restored, 0U);
-  const Fork fork = context("javascript").fork("fork", "first", {.files = true}).value();
-  EXPECT_EQ(fork.files.restored, 1U);
+  const VersionFiles plain = context("javascript").fork("plain", 1)->files;
+  EXPECT_THAT(plain.differ, ElementsAre("f"));
+  EXPECT_EQ(plain.restored, 0U);
+  EXPECT_EQ(context("javascript").fork("fork", "first", {.files = true})->files.restored, 1U);
   EXPECT_EQ(tree(), (Tree{{"f", "one"}}));
-  EXPECT_EQ(fork.context.run({.code = "x + fs.readFileSync('f', 'utf8')"})->value->text, "'1one'");
-  ASSERT_TRUE(fork.context.run({.code = "fs.writeFileSync('f', 'branch')"}).ok());
+  EXPECT_EQ(context("fork").run({.code = "x + fs.readFileSync('f', 'utf8')"})->value->text,
+            "'1one'");
+  ASSERT_TRUE(context("fork").run({.code = "fs.writeFileSync('f', 'branch')"}).ok());
   reopen_folder();
   EXPECT_EQ(context("fork").restore(1, {.files = true})->restored, 1U)
       << "a step that it inherited";
@@ -183,7 +184,7 @@ TEST_P(FilesBack, TheLogGoesAlongWithCopiesOfASandbox) {
 
 TEST_P(FilesBack, ARunThatWasRolledBackLeavesTheStepBefore) {
   run("javascript", "var x = 1; fs.writeFileSync('f', 'one')");
-  Run failing{.language = "javascript", .code = "x = 2; fs.writeFileSync('f', 'two'); nope()"};
+  sw::Run failing{.language = "javascript", .code = "x = 2; fs.writeFileSync('f', 'two'); nope()"};
   failing.on_error = AfterError::kRollback;
   ASSERT_TRUE(sandbox().run(failing).ok());
   EXPECT_EQ(tree(), (Tree{{"f", "one"}}));

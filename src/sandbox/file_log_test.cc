@@ -70,7 +70,8 @@ struct FileLogTest : ::testing::Test {
   }
   std::map<std::string, std::string> tree() {
     std::map<std::string, std::string> found;
-    for (const auto& [path, entry] : wasi::TreeState::of(*store.tree()).entries()) {
+    const wasi::TreeState state = wasi::TreeState::of(*store.tree());
+    for (const auto& [path, entry] : state.entries()) {
       found[path] = std::to_string(static_cast<int>(entry.type)) + entry.target +
                     std::string(as_text(entry.bytes.bytes));
     }
@@ -94,12 +95,13 @@ struct FileLogTest : ::testing::Test {
   /// What files and the log need.
   std::set<std::string> needed() {
     std::set<std::string> found;
-    for (const auto& [state, row] : store.log().rows()) {
+    for (const auto& [number, row] : store.log().rows()) {
       if (!row.before) continue;
       for (const auto& [path, entry] : *row.before)
         if (entry && !entry->digest.empty()) found.insert(entry->digest);
     }
-    for (const auto& [path, entry] : wasi::TreeState::of(*store.tree()).entries()) {
+    const wasi::TreeState state = wasi::TreeState::of(*store.tree());
+    for (const auto& [path, entry] : state.entries()) {
       if (entry.type == wasi::FileType::kRegularFile) found.insert(sha256_hex(entry.bytes.bytes));
     }
     return found;
@@ -195,7 +197,7 @@ TEST_F(FileLogTest, AfterAnythingEachStateThatIsKeptComesBack) {
 TEST_F(FileLogTest, TheOldestChangesGoFirstWithWhatOnlyTheyKept) {
   history.changes_max = 3;
   reload();
-  for (int i = 1; i <= 6; ++i) step(i);
+  for (std::uint64_t i = 1; i <= 6; ++i) step(i);
   EXPECT_THAT(keys(0x22), SizeIs(3));
   EXPECT_THAT(keys(0x23), SizeIs(4)) << "a step for each state that can be put back";
   EXPECT_THAT(keys(0x21), SizeIs(4)) << "of three changes, and of the file";
@@ -253,7 +255,7 @@ TEST_F(FileLogTest, AStepThatChangesNothingTakesNoRow) {
 }
 
 TEST_F(FileLogTest, AForkHasTheStepsUpToItsOwnAndAContextThatIsGoneHasNone) {
-  for (int i = 1; i <= 3; ++i) step(i);
+  for (std::uint64_t i = 1; i <= 3; ++i) step(i);
   FileStore::Changes changes = store.changes();
   store.inherit_steps(changes, {"c", 2}, "fork");
   ASSERT_TRUE(object->transact([&](storage::Transaction& t) { return changes.write(t); }).ok());
@@ -270,7 +272,7 @@ TEST_F(FileLogTest, AForkHasTheStepsUpToItsOwnAndAContextThatIsGoneHasNone) {
 }
 
 TEST_F(FileLogTest, ARunOfANumberThatIsKnownReplacesIt) {
-  for (int i = 1; i <= 3; ++i) step(i);
+  for (std::uint64_t i = 1; i <= 3; ++i) step(i);
   write("f", "again");
   save(ContextStep{"c", 2});
   reload();
@@ -313,7 +315,7 @@ TEST_F(FileLogTest, WhatIsMoreThanThereMayBeDoesNotComeBack) {
 }
 
 TEST_F(FileLogTest, ADamagedLogIsCorrupt) {
-  for (int i = 1; i <= 3; ++i) step(i);
+  for (std::uint64_t i = 1; i <= 3; ++i) step(i);
   // What loading says with a row like that, which is then taken away.
   const auto broken = [&](storage::TableId table, const std::string& key, std::string_view value) {
     std::optional<Bytes> old;

@@ -25,7 +25,8 @@ struct FileStoreTest : ::testing::Test {
   std::unique_ptr<storage::Storage> storage = storage::open_memory_storage(disk);
   std::unique_ptr<storage::ObjectStorage> object = storage->open(kName, {}).value();
   wasi::SystemClocks clocks;
-  FileStore store = FileStore::load(*object, {}, clocks.realtime_ns()).value();
+  FileHistoryLimits no_log{.bytes_max = 0};  // file_log_test.cc has what it keeps
+  FileStore store = FileStore::load(*object, {}, clocks.realtime_ns(), no_log).value();
 
   wasi::FileSystem files() {
     wasi::FileSystem result(wasi::standard_layout().build(), clocks);
@@ -37,7 +38,7 @@ struct FileStoreTest : ::testing::Test {
     ASSERT_TRUE(object->transact([&](storage::Transaction& t) { return changes.write(t); }).ok());
     store.written(std::move(changes));
   }
-  void reload() { store = FileStore::load(*object, {}, clocks.realtime_ns()).value(); }
+  void reload() { store = FileStore::load(*object, {}, clocks.realtime_ns(), no_log).value(); }
   std::size_t rows(storage::TableId table) {
     std::size_t count = 0;
     EXPECT_TRUE(object

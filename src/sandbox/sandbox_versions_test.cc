@@ -82,7 +82,7 @@ TEST_F(SandboxVersionsTest, AForkMayTakeThemAlongAndHasTheStepsUpToThere) {
 
 TEST_F(SandboxVersionsTest, RunsInProgressGoOnAndWinPathByPath) {
   Gate gate;
-  python->before_run = [&](const Run& run) {
+  python->before_run = [&](const sw::Run& run) {
     if (run.code.starts_with("write late")) gate.pass("late");
   };
   RunOutput output;
