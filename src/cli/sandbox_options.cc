@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 #include "cli/sandbox_command.h"
+#include "cli/transfer_command.h"
 
 namespace sw::cli {
 
@@ -18,15 +19,17 @@ struct Arguments {
   bool json = false;
   ContextCommandOptions options;
   SandboxVersionOptions versions;
+  TransferOptions transfer;
 };
 
 using Perform = std::function<Result<int>(const Caller&, DataFolder&, const Arguments&)>;
 
 /// `perform` does it with what the arguments are when they are parsed.
 void choose(CLI::App& command, Chosen& chosen, const std::shared_ptr<Arguments>& arguments,
-            Perform perform) {
-  command.callback([arguments, &chosen, perform = std::move(perform)] {
+            Perform perform, bool (*reads_input)(const Arguments&) = nullptr) {
+  command.callback([arguments, &chosen, reads_input, perform = std::move(perform)] {
     chosen.command.data_folder = arguments->folder;
+    chosen.command.reads_input = reads_input && reads_input(*arguments);
     chosen.command.perform = [perform, known = *arguments](const Caller& caller,
                                                            DataFolder& folder) {
       return perform(caller, folder, known);
@@ -85,11 +88,36 @@ void add_versions(const NewCommand& add, Chosen& chosen,
   acting(*remove, SandboxAction::kRemoveCheckpoint);
 }
 
+void add_transfers(const NewCommand& add, Chosen& chosen,
+                   const std::shared_ptr<Arguments>& arguments) {
+  TransferOptions& options = arguments->transfer;
+  CLI::App* const out = add("export", "Write a sandbox to a file, to keep it or to move it");
+  out->add_option("sandbox", options.sandbox, "Name of the sandbox")->required();
+  out->add_option("file", options.file, "File to write (default: stdout)")->check(not_empty);
+  out->add_option("--context", options.contexts,
+                  "Context to include (default: all); can be repeated");
+  out->add_flag("--without-history", options.without_history,
+                "Leave out earlier steps, and what files were before");
+  choose(*out, chosen, arguments,
+         [](const Caller& caller, DataFolder& folder, const Arguments& known) {
+           return export_command(caller, folder, known.transfer);
+         });
+  CLI::App* const in = add("import", "Create a sandbox from a file that export has written");
+  in->add_option("sandbox", options.sandbox, "Name of the new sandbox")->required();
+  in->add_option("file", options.file, "File to read (default: stdin)")->check(not_empty);
+  choose(
+      *in, chosen, arguments,
+      [](const Caller& caller, DataFolder& folder, const Arguments& known) {
+        return import_command(caller, folder, known.transfer);
+      },
+      [](const Arguments& known) { return known.transfer.file == "-"; });
+}
+
 void add_sandboxes(CLI::App& app, Chosen& chosen) {
   const auto arguments = arguments_with(chosen);
   CLI::App* const group = app.add_subcommand("sandboxes",
                                              "Manage sandboxes: list (the default), info, delete, "
-                                             "checkpoint, restore, fork");
+                                             "checkpoint, restore, fork, export, import");
   group->require_subcommand(0, 1);
   add_data_option(*group, arguments->folder);
   group->add_flag("--json", arguments->json, "Print as JSON");
@@ -114,6 +142,7 @@ void add_sandboxes(CLI::App& app, Chosen& chosen) {
            return delete_sandbox_command(caller, folder, known.options.sandbox);
          });
   add_versions(add, chosen, arguments);
+  add_transfers(add, chosen, arguments);
   // Called after those of its commands.
   group->callback([=, &chosen] {
     if (!group->get_subcommands().empty()) return;

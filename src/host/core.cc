@@ -96,6 +96,8 @@ Result<void> Core::open() {
   }
   sandboxes_.emplace(*objects_, *parts_);
   versions_.emplace(*storage_, *sandboxes_, *parts_);
+  transfers_.emplace(*storage_, *sandboxes_, *versions_, *parts_);
+  SW_CHECK_OK(transfers_->remove_leftovers());
   objects_->start_alarms();
   return {};
 }
@@ -152,11 +154,12 @@ void Core::add_language(std::shared_ptr<engine::Engine> engine) {
   languages_.push_back(std::move(hosted));
 }
 
-std::optional<storage::ObjectName> Core::interpreter_object(const std::string& binding,
-                                                            const std::string& key) const {
+std::optional<sandbox::InterpreterObject> Core::interpreter_object(const std::string& binding,
+                                                                   const std::string& key) const {
   const auto found = std::ranges::find(languages_, binding, &HostedLanguage::binding);
   if (found == languages_.end()) return std::nullopt;
-  return found->worker->object_of(key);
+  return sandbox::InterpreterObject{.name = found->worker->object_of(key),
+                                    .schema = interpreter::Worker::schema()};
 }
 
 Result<const HostedLanguage*> Core::language(std::string_view name) const {

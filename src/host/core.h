@@ -17,6 +17,7 @@
 #include "interpreter/worker.h"
 #include "object/host.h"
 #include "sandbox/sandboxes.h"
+#include "sandbox/transfer.h"
 #include "sandbox/versions.h"
 #include "sandbox_workers/engine/machine.h"
 #include "sandbox_workers/host/host.h"
@@ -54,6 +55,7 @@ class Core {
   }
 
   sandbox::Versions& versions() { return *versions_; }
+  sandbox::Transfers& transfers() { return *transfers_; }
 
   RunHandle start(Run run, RunEvents& events, RunDone done);
   RunHandle start_in(const std::string& sandbox, Run run, RunEvents& events, RunDone done);
@@ -79,8 +81,8 @@ class Core {
   Result<void> open_storage();
   Result<void> add_languages();
   void add_language(std::shared_ptr<engine::Engine> engine);
-  std::optional<storage::ObjectName> interpreter_object(const std::string& binding,
-                                                        const std::string& key) const;
+  std::optional<sandbox::InterpreterObject> interpreter_object(const std::string& binding,
+                                                               const std::string& key) const;
   std::shared_ptr<Started> begin(Run& run, RunDone done);
   /// Finds the sandbox and context of a run, and hands it over.
   Result<void> send(const std::string& sandbox, Run run, RunEvents& events,
@@ -99,6 +101,7 @@ class Core {
   std::optional<sandbox::SandboxParts> parts_;
   std::optional<sandbox::Sandboxes> sandboxes_;
   std::optional<sandbox::Versions> versions_;
+  std::optional<sandbox::Transfers> transfers_;
 };
 
 }  // namespace sw::host

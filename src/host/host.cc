@@ -66,6 +66,11 @@ Result<std::vector<SandboxCheckpoint>> Host::checkpoints(const std::string& afte
   return checkpoints;
 }
 
+Result<Sandbox> Host::import_sandbox(std::string new_id, const ReadBytes& read) const {
+  SW_CHECK_OK(core_->transfers().import_sandbox(new_id, read));
+  return sandbox(std::move(new_id));
+}
+
 Result<Sandbox> Host::fork_checkpoint(std::string_view checkpoint, std::string new_id) const {
   SW_CHECK_OK(core_->versions().fork_checkpoint(checkpoint, new_id));
   return sandbox(std::move(new_id));

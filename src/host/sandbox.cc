@@ -106,6 +106,11 @@ Result<Sandbox> Sandbox::fork(std::string new_id) const {
   return Sandbox(core_, std::move(new_id));
 }
 
+Result<void> Sandbox::export_to(const WriteBytes& write, const ExportOptions& options) const {
+  return core_->transfers().export_sandbox(
+      id_, {.contexts = options.contexts, .history = options.history}, write);
+}
+
 Result<SandboxInfo> Sandbox::info() const {
   SW_TRY(const auto lease, core_->sandbox(id_));
   SW_TRY(const sandbox::SandboxInfo known, lease->info());

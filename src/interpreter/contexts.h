@@ -79,6 +79,8 @@ class Contexts {
 
   /// Oldest first.
   Result<std::vector<protocol::HistoryEntry>> history(std::string_view id);
+  /// All but the current step and checkpoints, and what only they need.
+  Result<void> forget_history(std::string_view id);
   /// Runs a body in a transaction, which leaves a context with that row and that memory, if any.
   using Commit =
       std::function<Result<void>(const ContextRow& row, const snapshot::VersionInfo* version,

@@ -69,6 +69,15 @@ snapshot::CommitVersion Contexts::with_row(const ContextRow& row, const Commit& 
   };
 }
 
+Result<void> Contexts::forget_history(std::string_view id) {
+  SW_TRY(ContextRow row, existing(id));
+  if (!has_memory(id)) return {};
+  SW_CHECK_OK(snapshots_->forget_history(id));
+  // What its last run could be taken back to is gone.
+  row.before.reset();
+  return use(writer_of(id, row));
+}
+
 Result<ContextRow> Contexts::fork(std::string_view id, std::string_view new_id,
                                   const ContextVersion& from, const Commit& commit) {
   const bool newest = !from.step() && !from.checkpoint();

@@ -61,6 +61,7 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
   Result<protocol::ExecuteResponse> execute(protocol::ExecuteArgs args, RunEvents& events) override;
 
   Result<std::vector<protocol::HistoryEntry>> history(std::string_view id) override;
+  Result<void> forget_history(std::string_view id) override;
   Result<protocol::ContextInfo> fork(std::string_view id, std::string_view new_id,
                                      const ContextVersion& from,
                                      protocol::JointChange* joint = nullptr) override;

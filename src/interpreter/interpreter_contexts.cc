@@ -133,6 +133,12 @@ Result<std::vector<protocol::HistoryEntry>> Interpreter::history(std::string_vie
   return contexts_->history(id);
 }
 
+Result<void> Interpreter::forget_history(std::string_view id) {
+  MutexLock lock(mutex_);
+  const object::Turns::Turn turn(turns_, id, lock);
+  return contexts_->forget_history(id);
+}
+
 Result<ContextInfo> Interpreter::fork(std::string_view id, std::string_view new_id,
                                       const ContextVersion& from, protocol::JointChange* joint) {
   const auto operation = [&](Contexts& contexts, const Contexts::Commit& commit) {

@@ -72,6 +72,7 @@ class CountedInterpreter final : public protocol::Interpreter {
   }
   Result<void> remove(std::string_view id) override { return inner_->remove(id); }
   Result<void> destroy() override { return inner_->destroy(); }
+  Result<void> forget_history(std::string_view id) override { return inner_->forget_history(id); }
   Result<std::vector<protocol::HistoryEntry>> history(std::string_view id) override {
     return inner_->history(id);
   }

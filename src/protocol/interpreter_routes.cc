@@ -117,7 +117,10 @@ class Routes {
       return method == "DELETE" ? success(interpreter_.remove_checkpoint(id, rest[1]))
                                 : only("DELETE");
     }
-    if (what == "history") return method == "GET" ? history(id) : only("GET");
+    if (what == "history") {
+      if (method == "GET") return history(id);
+      return method == "DELETE" ? success(interpreter_.forget_history(id)) : only("GET, DELETE");
+    }
     if (what == "checkpoints" && method == "GET") return list_checkpoints(id);
     if (method != "POST") return only(what == "checkpoints" ? "GET, POST" : "POST");
     if (what == "fork") return fork(id);

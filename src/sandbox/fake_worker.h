@@ -196,6 +196,10 @@ class FakeWorker::Contexts final : public protocol::Interpreter {
     if (worker_.after_run) worker_.after_run(response);
     return response;
   }
+  Result<void> forget_history(std::string_view id) override {
+    SW_TRY(std::ignore, context(id));
+    return {};
+  }
   Result<std::vector<protocol::HistoryEntry>> history(std::string_view id) override {
     const std::lock_guard lock(worker_.mutex_);
     SW_CHECK_OK(known(fmt::format("history {}", id), id));

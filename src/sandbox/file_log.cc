@@ -131,6 +131,11 @@ Result<void> FileLog::erase_steps(storage::Transaction& transaction, std::string
   return transaction.erase_range(storage::Range::of_prefix(kStepsTable, steps_prefix(context)));
 }
 
+Result<void> FileLog::erase(storage::Transaction& transaction) {
+  SW_CHECK_OK(transaction.erase_range({.table = kLogTable, .from = {}, .to = {}}));
+  return transaction.erase_range({.table = kStepsTable, .from = {}, .to = {}});
+}
+
 void FileLog::forget_steps(std::string_view context) {
   if (const auto known = steps_.find(context); known != steps_.end()) steps_.erase(known);
 }

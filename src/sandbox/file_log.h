@@ -66,6 +66,8 @@ class FileLog {
   /// Erases what is stored of a context's steps; `forget` forgets it.
   static Result<void> erase_steps(storage::Transaction& transaction, std::string_view context);
   void forget_steps(std::string_view context);
+  /// Erases all of it.
+  static Result<void> erase(storage::Transaction& transaction);
 
   const Rows& rows() const { return rows_; }
   /// The state that a step left; absent if it cannot be put back (any more).

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <functional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "sandbox_workers/base/sha256.h"
@@ -16,9 +19,6 @@ namespace sw::sandbox {
 namespace {
 
 namespace json = boost::json;
-
-constexpr storage::TableId kEntriesTable = 0x20;
-constexpr storage::TableId kContentsTable = 0x21;
 
 using Entry = FileEntry;
 
@@ -255,6 +255,27 @@ void FileStore::written(Changes changes) {
   }
   log_bytes_ = changes.log_bytes_;
   log_.written(std::move(changes.log_));
+}
+
+Result<void> FileStore::forget_log(storage::Transaction& transaction) {
+  SW_CHECK_OK(FileLog::erase(transaction));
+  std::set<std::string, std::less<>> needed;
+  SW_CHECK_OK(
+      transaction.scan({.table = kEntriesTable, .from = {}, .to = {}}, storage::Order::kAscending,
+                       [&](std::string_view path, BytesView value) -> Result<storage::Scan> {
+                         SW_TRY(Entry row, decode(path, value));
+                         needed.insert(std::move(row.digest));
+                         return storage::Scan::kContinue;
+                       }));
+  std::vector<std::string> others;
+  SW_CHECK_OK(transaction.scan_keys(
+      {.table = kContentsTable, .from = {}, .to = {}}, storage::Order::kAscending,
+      [&](std::string_view digest, std::size_t) -> Result<storage::Scan> {
+        if (!needed.contains(digest)) others.emplace_back(digest);
+        return storage::Scan::kContinue;
+      }));
+  for (const std::string& digest : others) SW_CHECK_OK(transaction.erase(kContentsTable, digest));
+  return {};
 }
 
 // --- going back

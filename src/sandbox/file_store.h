@@ -25,6 +25,9 @@
 
 namespace sw::sandbox {
 
+inline constexpr storage::TableId kEntriesTable = 0x20;
+inline constexpr storage::TableId kContentsTable = 0x21;
+
 /// Threads: one at a time.
 class FileStore {
  public:
@@ -32,6 +35,9 @@ class FileStore {
   /// Errors: kCorrupt naming the file whose content is missing or damaged.
   static Result<FileStore> load(storage::ObjectStorage& storage, const wasi::TreeLimits& limits,
                                 std::uint64_t now_ns, const FileHistoryLimits& log_limits = {});
+
+  /// Erases the log of files that nobody uses, and the contents that only it needs.
+  static Result<void> forget_log(storage::Transaction& transaction);
 
   const std::shared_ptr<wasi::Tree>& tree() const { return tree_; }
 

@@ -115,8 +115,7 @@ Result<void> Sandbox::store(const Step& step) {
     if (step.context)
       SW_CHECK_OK(transaction.put(kContextsTable, step.context->id, encode(*step.context)));
     if (step.erased) {
-      SW_CHECK_OK(transaction.erase(kContextsTable, *step.erased));
-      SW_CHECK_OK(FileLog::erase_steps(transaction, *step.erased));
+      SW_CHECK_OK(erase_context(transaction, *step.erased));
     }
     return changes.write(transaction);
   });

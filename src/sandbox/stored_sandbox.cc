@@ -8,25 +8,21 @@
 #include <vector>
 
 #include "protocol/messages.h"
+#include "sandbox/file_log.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
 
 namespace sw::sandbox {
 
-namespace {
-
-Result<storage::ObjectName> interpreter_object(const SandboxParts& parts,
-                                               const std::string& binding, const std::string& key) {
-  const auto name =
-      parts.interpreter_object ? parts.interpreter_object(binding, key) : std::nullopt;
-  if (name) return *name;
+Result<InterpreterObject> interpreter_object(const SandboxParts& parts, const std::string& binding,
+                                             const std::string& key) {
+  auto object = parts.interpreter_object ? parts.interpreter_object(binding, key) : std::nullopt;
+  if (object) return *std::move(object);
   return Error{ErrorCode::kNotSupported,
                fmt::format("the contexts of binding '{}' are kept by a Worker elsewhere, so the "
                            "sandbox cannot be copied as a whole",
                            binding)};
 }
-
-}  // namespace
 
 Result<std::optional<std::string>> read_interpreter_key(storage::Reader& reader) {
   SW_TRY(const auto bytes, reader.get(kMetaTable, kInterpretersKey));
@@ -47,18 +43,29 @@ Result<std::vector<std::string>> read_context_ids(storage::Reader& reader) {
   return ids;
 }
 
+Result<std::vector<ContextRecord>> read_contexts(storage::Reader& reader) {
+  std::vector<ContextRecord> contexts;
+  SW_CHECK_OK(reader.scan({.table = kContextsTable, .from = {}, .to = {}},
+                          storage::Order::kAscending,
+                          [&](std::string_view id, BytesView value) -> Result<storage::Scan> {
+                            SW_TRY(contexts.emplace_back(), decode_context_record(id, value));
+                            return storage::Scan::kContinue;
+                          }));
+  return contexts;
+}
+
+Result<void> erase_context(storage::Transaction& transaction, std::string_view id) {
+  SW_CHECK_OK(transaction.erase(kContextsTable, id));
+  return FileLog::erase_steps(transaction, id);
+}
+
 Result<StoredSandbox> read_stored_sandbox(storage::Reader& reader,
                                           const storage::ObjectName& object) {
   StoredSandbox stored{.object = object, .key = {}, .bindings = {}};
   SW_TRY(const auto key, read_interpreter_key(reader));
   stored.key = key.value_or(old_interpreter_key(object));
-  SW_CHECK_OK(reader.scan({.table = kContextsTable, .from = {}, .to = {}},
-                          storage::Order::kAscending,
-                          [&](std::string_view id, BytesView value) -> Result<storage::Scan> {
-                            SW_TRY(const ContextRecord record, decode_context_record(id, value));
-                            stored.bindings.insert(record.binding);
-                            return storage::Scan::kContinue;
-                          }));
+  SW_TRY(const auto contexts, read_contexts(reader));
+  for (const ContextRecord& context : contexts) stored.bindings.insert(context.binding);
   return stored;
 }
 
@@ -66,7 +73,8 @@ Result<std::vector<storage::ObjectName>> interpreter_objects(const SandboxParts&
                                                              const StoredSandbox& stored) {
   std::vector<storage::ObjectName> names;
   for (const std::string& binding : stored.bindings) {
-    SW_TRY(names.emplace_back(), interpreter_object(parts, binding, stored.key));
+    SW_TRY(InterpreterObject object, interpreter_object(parts, binding, stored.key));
+    names.push_back(std::move(object.name));
   }
   return names;
 }
@@ -83,9 +91,9 @@ Result<void> add_copy(const SandboxParts& parts, const StoredSandbox& from,
                               return body(transaction);
                             }});
   for (const std::string& binding : from.bindings) {
-    SW_TRY(storage::ObjectName source, interpreter_object(parts, binding, from.key));
-    SW_TRY(storage::ObjectName target, interpreter_object(parts, binding, key));
-    changes.copies.push_back({.from = std::move(source), .to = std::move(target)});
+    SW_TRY(InterpreterObject source, interpreter_object(parts, binding, from.key));
+    SW_TRY(InterpreterObject target, interpreter_object(parts, binding, key));
+    changes.copies.push_back({.from = std::move(source.name), .to = std::move(target.name)});
   }
   return {};
 }

@@ -10,12 +10,18 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox/records.h"
 #include "sandbox_workers/base/result.h"
 #include "storage/storage.h"
 
 namespace sw::sandbox {
 
 struct SandboxParts;
+
+struct InterpreterObject {
+  storage::ObjectName name;
+  storage::Schema schema;
+};
 
 struct StoredSandbox {
   storage::ObjectName object;
@@ -32,11 +38,17 @@ inline constexpr std::string_view kInterpretersKey = "interpreters";
 /// The key of its Interpreters, if it has one. Errors: kCorrupt.
 Result<std::optional<std::string>> read_interpreter_key(storage::Reader& reader);
 Result<std::vector<std::string>> read_context_ids(storage::Reader& reader);
+Result<std::vector<ContextRecord>> read_contexts(storage::Reader& reader);
+/// With what is known of its steps.
+Result<void> erase_context(storage::Transaction& transaction, std::string_view id);
 /// What the object says of itself.
 Result<StoredSandbox> read_stored_sandbox(storage::Reader& reader,
                                           const storage::ObjectName& object);
 
-/// Its Interpreters' objects. Errors: kNotSupported naming a binding whose Worker is elsewhere.
+/// Errors: kNotSupported naming a binding whose Worker is elsewhere.
+Result<InterpreterObject> interpreter_object(const SandboxParts& parts, const std::string& binding,
+                                             const std::string& key);
+/// Its Interpreters' objects. Errors: as above.
 Result<std::vector<storage::ObjectName>> interpreter_objects(const SandboxParts& parts,
                                                              const StoredSandbox& stored);
 

@@ -53,11 +53,11 @@ Error no_checkpoint(std::string_view name) {
 
 }  // namespace
 
-Result<storage::ObjectName> Versions::new_sandbox_name(std::string_view id) {
-  SW_TRY(storage::ObjectName name, object_name(id));
+Result<void> Versions::check_new(std::string_view sandbox) const {
+  SW_TRY(const storage::ObjectName name, object_name(sandbox));
   SW_TRY(const auto known, storage_.find(name));
-  if (known) return protocol::refusal(fmt::format("Sandbox '{}' already exists", id));
-  return name;
+  if (known) return protocol::refusal(fmt::format("Sandbox '{}' already exists", sandbox));
+  return {};
 }
 
 Result<SandboxCheckpoint> Versions::checkpoint(std::string_view sandbox,
@@ -127,7 +127,8 @@ Result<void> Versions::restore(std::string_view sandbox, std::string_view checkp
 Result<void> Versions::fork(std::string_view sandbox, std::string_view new_sandbox) {
   SW_TRY(const storage::ObjectName source, object_name(sandbox));
   const MutexLock lock(mutex_);
-  SW_TRY(const storage::ObjectName target, new_sandbox_name(new_sandbox));
+  SW_TRY(const storage::ObjectName target, object_name(new_sandbox));
+  SW_CHECK_OK(check_new(new_sandbox));
   SW_TRY(const auto exists, storage_.find(source));
   if (!exists) return Error{ErrorCode::kNotFound, fmt::format("There is no sandbox '{}'", sandbox)};
   SW_TRY(const auto lease, sandboxes_.get(sandbox));
@@ -136,8 +137,13 @@ Result<void> Versions::fork(std::string_view sandbox, std::string_view new_sandb
 
 Result<void> Versions::fork_checkpoint(std::string_view checkpoint, std::string_view new_sandbox) {
   SW_TRY(const StoredSandbox stored, find(checkpoint));
+  return fork_stored(stored, new_sandbox);
+}
+
+Result<void> Versions::fork_stored(const StoredSandbox& stored, std::string_view new_sandbox) {
   const MutexLock lock(mutex_);
-  SW_TRY(const storage::ObjectName target, new_sandbox_name(new_sandbox));
+  SW_TRY(const storage::ObjectName target, object_name(new_sandbox));
+  SW_CHECK_OK(check_new(new_sandbox));
   storage::Changes changes;
   SW_CHECK_OK(add_copy(
       parts_, stored, target, [this](storage::Transaction& t) { return begin_life(t); }, changes));

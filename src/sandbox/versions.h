@@ -50,9 +50,12 @@ class Versions {
   /// A new sandbox that is what another is, or a checkpoint.
   Result<void> fork(std::string_view sandbox, std::string_view new_sandbox);
   Result<void> fork_checkpoint(std::string_view checkpoint, std::string_view new_sandbox);
+  /// The same of what is stored, whatever it is.
+  Result<void> fork_stored(const StoredSandbox& stored, std::string_view new_sandbox);
+  /// Whether a new sandbox could be called so.
+  Result<void> check_new(std::string_view sandbox) const;
 
  private:
-  Result<storage::ObjectName> new_sandbox_name(std::string_view id) SW_REQUIRES(mutex_);
   /// An existing checkpoint as it is stored.
   Result<StoredSandbox> find(std::string_view checkpoint);
   Result<void> begin_life(storage::Transaction& transaction) const;

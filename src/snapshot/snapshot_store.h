@@ -195,6 +195,8 @@ class SnapshotStore {
   Result<VersionInfo> version(std::string_view context, VersionId version);
   /// Oldest first. After going back, the steps that came later are still there.
   Result<std::vector<HistoryEntry>> history(std::string_view context);
+  /// Deletes all but the newest version and checkpoints, and what only they need.
+  Result<void> forget_history(std::string_view context);
   /// Errors: kNotFound, naming the steps that are kept.
   Result<VersionId> version_of_step(std::string_view context, std::uint64_t step);
   /// Writes the version's pages over `memory`, which is as the image has it and grown to the

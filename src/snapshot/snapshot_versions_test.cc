@@ -16,6 +16,12 @@ namespace {
 
 using ::testing::ElementsAre;
 
+std::string random_bytes(std::mt19937& random) {
+  std::string bytes(4096, ' ');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
+}
+
 TEST_F(SnapshotStoreTest, UndoGoesBackAndFurtherBack) {
   Guest guest(image_);
   LiveMemory live = must(store_->begin("c", kBuild));
@@ -52,6 +58,32 @@ TEST_F(SnapshotStoreTest, UndoRefusesToGoPastStepsThatAreGoneAndSaysWhichAreKept
   EXPECT_EQ(refused.error().message,
             "cannot undo 4 runs; at most 2 can be. Steps that are kept: 1, 4, 8, 10 to 12");
   EXPECT_EQ(must(store_->undo("c", 2, 0)).step, 10U);
+}
+
+TEST_F(SnapshotStoreTest, AForgottenHistoryLeavesTheNewestVersionAndCheckpoints) {
+  Guest guest(image_);
+  LiveMemory live = must(store_->begin("c", kBuild));
+  std::vector<Bytes> memories;
+  std::mt19937 random(1);
+  for (int i = 0; i < 40; ++i) {
+    for (std::size_t page = 0; page < 4; ++page) guest.write(page * 4096, random_bytes(random));
+    save(live, guest);
+    memories.push_back(guest.memory());
+    if (i == 9) must(store_->add_checkpoint("c", "ten", 0));
+  }
+  const auto before = must(store_->usage("c")).bytes;
+  must(store_->forget_history("c"));
+  for (int times = 0; times < 2; ++times) {
+    std::vector<std::uint64_t> steps;
+    for (const HistoryEntry& entry : must(store_->history("c"))) steps.push_back(entry.step);
+    EXPECT_THAT(steps, ElementsAre(10, 40));
+    EXPECT_EQ(load("c").guest.memory(), memories[39]);
+    EXPECT_FALSE(store_->undo("c", 1, 0).ok());
+    restart({});
+  }
+  EXPECT_LT(must(store_->usage("c")).bytes * 5, before);
+  must(store_->rewind("c", must(store_->checkpoints("c"))[0].version, 0));
+  EXPECT_EQ(load("c").guest.memory(), memories[9]);
 }
 
 TEST_F(SnapshotStoreTest, OlderVersionCanBeLookedAtAndIsTheNewestAfterRewind) {

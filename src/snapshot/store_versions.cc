@@ -36,6 +36,19 @@ Result<std::vector<HistoryEntry>> SnapshotStore::history(std::string_view contex
   return entries;
 }
 
+Result<void> SnapshotStore::forget_history(std::string_view context) {
+  SW_TRY(ContextEntry* const record, state_->find(context));
+  SW_CHECK_OK(state_->load_kept(*record));
+  std::vector<KeptVersion> kept;
+  for (const KeptVersion& version : *record->kept) {
+    const bool stays = version.id == record->newest.id || State::is_checkpoint(*record, version.id);
+    if (stays) kept.push_back(version);
+    else record->leaving.push_back(version.id);
+  }
+  record->kept = std::move(kept);
+  return state_->collect_family(record->family, CollectionBudget{});
+}
+
 Result<VersionId> SnapshotStore::version_of_step(std::string_view context, std::uint64_t step) {
   SW_TRY(ContextEntry* const record, state_->find(context));
   SW_CHECK_OK(state_->load_kept(*record));

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "sandbox_workers/bake/progress.h"
+#include "sandbox_workers/base/byte_stream.h"
 #include "sandbox_workers/base/history_limits.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/engine.h"
@@ -147,6 +148,13 @@ class Host {
   /// Up to `count_max` ids of sandboxes, in order, beginning after `after`.
   Result<std::vector<std::string>> sandboxes(const std::string& after = {},
                                              std::size_t count_max = 1000) const;
+
+  /// A new sandbox from what Sandbox::export_to wrote, here or on another host. It is there when all
+  /// of it was read and found right. Files can always be used, contexts only with the same build of
+  /// their languages: otherwise their next run begins anew, and says so.
+  /// Errors: kInvalidArgument for what is no export, and for an id that is taken; kLimitExceeded for
+  /// more than `SandboxSettings` allow; kCorrupt; those of `read`.
+  Result<Sandbox> import_sandbox(std::string new_id, const ReadBytes& read) const;
 
   // --- checkpoints of sandboxes: each a whole sandbox as it was, which outlives the one it was made of
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox_workers/base/byte_stream.h"
 #include "sandbox_workers/base/result.h"
 #include "sandbox_workers/engine/run.h"
 #include "sandbox_workers/host/files.h"
@@ -74,6 +75,13 @@ struct SandboxCheckpoint {
   std::string sandbox;  ///< that it was made of, which may be gone
   TimePoint taken_at;
   std::vector<std::string> contexts;
+};
+
+/// What an export has in it beside files and environment.
+struct ExportOptions {
+  std::vector<std::string> contexts = {};  ///< empty: all
+  /// Also the steps that can be gone back to, and what files were before.
+  bool history = true;
 };
 
 struct SandboxInfo {
@@ -147,6 +155,12 @@ class Sandbox {
   Result<void> restore(std::string_view checkpoint) const;
   /// A new sandbox that is what this one is now.
   Result<Sandbox> fork(std::string new_id) const;
+
+  /// Writes all of it, as it is at one moment, as one stream (docs/formats/archive.md), which
+  /// Host::import_sandbox reads. `write` may block: nobody waits for it. Variables of the environment
+  /// are in it, too. Runs that are under way are in it with what they had stored before.
+  /// Errors: kNotFound if the sandbox does not exist; kContextNotFound; those of `write`.
+  Result<void> export_to(const WriteBytes& write, const ExportOptions& options = {}) const;
 
   /// Stops its runs, ends its contexts as Context::remove does, and deletes everything in it. The
   /// next use makes a new, empty sandbox.

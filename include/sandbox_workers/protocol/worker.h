@@ -48,6 +48,8 @@ class Interpreter {
   /// The steps that can be gone back to, oldest first. Those after the current one were left by
   /// going back.
   virtual Result<std::vector<HistoryEntry>> history(std::string_view id) = 0;
+  /// Forgets the steps before the current one, and those after it. Checkpoints stay.
+  virtual Result<void> forget_history(std::string_view id) = 0;
   /// A context that goes on from a version of `id`, and has the history that led there.
   virtual Result<ContextInfo> fork(std::string_view id, std::string_view new_id,
                                    const ContextVersion& from, JointChange* joint = nullptr) = 0;
