@@ -106,7 +106,7 @@ class FromAPipe(unittest.TestCase):
         self.assertRegex(ran.stdout, r"(?m)^  other +python +\d+ runs  saved$")
 
     def test_files_go_back_with_memory_if_they_are_asked_to(self):
-        write = "fs.writeFileSync('a', '{0}'); fs.writeFileSync('{0}', '')"
+        write = "fs.writeFileSync('a', '{0}'); fs.writeFileSync('{0}', ''); undefined"
         ran = self.repl("javascript", "\n".join([
             *(write.format(n) for n in range(1, 4)), ":undo 2", "fs.readFileSync('a', 'utf8')", ":undo --files",
             ":restore 2 --files", "fs.readFileSync('a', 'utf8')", ":fork other --files", ":files", ":undo 1 --files extra",

@@ -457,7 +457,7 @@ class Sandboxes(unittest.TestCase):
 
     def test_files_go_back_with_memory_if_they_are_asked_to(self):
         def files():
-            listed = json.loads(run("files", "list", "s", "--json", env=self.env)[1])
+            listed = json.loads(run("files", "ls", "s", "--json", env=self.env)[1])
             return sorted(entry["path"] for entry in listed)
 
         def context(*arguments):
