@@ -481,7 +481,8 @@ class Sandboxes(unittest.TestCase):
         self.assertIn("(to put them back: context restore s copy 5 --files)",
                       context("fork", "s", "python", "copy", "--from", "5"))
         self.assertEqual(context("undo", "s", "python", "--files"), "")
-        self.assertEqual(files(), everything[:5])
+        self.assertEqual(files(), everything[:1])  # as before the last restore
+        self.assertEqual(context("restore", "s", "python", "6", "--files"), "")
         self.assertEqual(context("fork", "s", "python", "again", "--from", "2", "--files"), "")
         self.assertEqual(files(), everything[:2])
         self.assertEqual(self.run_in("python", "n", "--context", "again")[1], "2\n")
