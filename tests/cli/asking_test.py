@@ -152,6 +152,15 @@ class BesideAPrompt(Owned):
         status, out, err = self.run_to_its_end(*command)
         return status, out, re.sub(r"<cell \d+>", "<cell>", err)
 
+    def test_sandboxes_are_exported_and_imported_beside_a_prompt(self):
+        self.prompt()
+        self.assertEqual(self.run_to_its_end("sandboxes", "export", "s", "file"), (0, "", ""))
+        self.assertEqual(self.run_to_its_end("sandboxes", "import", "copy", "file"), (0, "", ""))
+        with (self.folder / "file").open("rb") as file:
+            self.assertEqual(self.run_to_its_end("sandboxes", "import", "again", stdin=file), (0, "", ""))
+        for sandbox in ("copy", "again"):
+            self.assertEqual(self.run_to_its_end("run", "--sandbox", sandbox, "-l", "javascript", "-c", "x")[1], "41\n")
+
     def test_statuses_and_messages_are_those_of_a_command_alone(self):
         commands = [("run", "--sandbox", "s", "-l", "javascript", "-c", "process.exit(7)"),
                     ("run", "--sandbox", "s", "-l", "javascript", "-c", "nope"),

@@ -188,6 +188,46 @@ class Sandboxes(Commands):
             self.assertEqual((status, out), (2, b""), err)
             self.assertIn(says, err)
 
+    def test_are_exported_and_imported(self):
+        self.start("run", "--sandbox", "one", "-l", "javascript", "-c", "var x = 1; fs.writeFileSync('f', 'F')")
+        self.start("run", "--sandbox", "one", "-l", "javascript", "-c", "x = 2")
+        self.start("run", "--sandbox", "one", "-l", "javascript", "--context", "other", "-c", "1")
+        self.assertEqual(self.start("sandboxes", "export", "one", "file"), (0, b"", ""))
+        self.assertEqual((self.here / "file").stat().st_mode & 0o777, 0o600)
+        self.assertEqual([path.name for path in self.here.iterdir()], ["file"])
+        whole = (self.here / "file").read_bytes()
+        status, less, err = self.start("sandboxes", "export", "one", "--context", "javascript", "--without-history")
+        self.assertEqual((status, err), (0, ""))
+        self.assertLess(len(less), len(whole))
+        # To another host.
+        self.env["SANDBOX_WORKERS_DATA"] = str(self.folder / "elsewhere")
+        self.assertEqual(self.start("sandboxes", "import", "two", "file"), (0, b"", ""))
+        self.assertEqual(self.start("sandboxes", "import", "three", input=less), (0, b"", ""))
+        for sandbox, contexts, steps in (("two", 2, 2), ("three", 1, 1)):
+            info = json.loads(self.start("sandboxes", "info", sandbox, "--json")[1])
+            self.assertEqual(len(info["contexts"]), contexts)
+            history = json.loads(self.start("context", "history", sandbox, "javascript", "--json")[1])
+            self.assertEqual(len(history), steps)
+            self.assertEqual(self.start("run", "--sandbox", sandbox, "-l", "javascript", "-c", "x + fs.readFileSync('f', 'utf8')")[1], b"'2F'\n")
+
+    def test_what_cannot_be_imported_is_named_and_leaves_nothing(self):
+        self.start("run", "--sandbox", "one", "-l", "javascript", "-c", "var x = 1")
+        whole = self.start("sandboxes", "export", "one")[1]
+        (self.here / "text").write_text("some text")
+        (self.here / "half").write_bytes(whole[:len(whole) // 2])
+        (self.here / "flipped").write_bytes(whole[:-80] + bytes([whole[-80] ^ 1]) + whole[-79:])
+        (self.here / "whole").write_bytes(whole)
+        for name, file, says in [("two", "text", "not an exported sandbox"), ("two", "half", "ends too early"),
+                                 ("two", "flipped", "damaged"), ("two", "none", "No such file"), ("one", "whole", "already exists"),
+                                 ("no name", "whole", "no name")]:
+            status, out, err = self.start("sandboxes", "import", name, file)
+            self.assertEqual((status in (2, 3), out, err.count("\n")), (True, b"", 1), err)
+            self.assertIn(says, err)
+        status, _, err = self.start("sandboxes", "export", "none", "file")
+        self.assertEqual((status, (self.here / "file").exists()), (2, False))
+        self.assertIn("no sandbox 'none'", err)
+        self.assertEqual([entry["id"] for entry in json.loads(self.start("sandboxes", "--json")[1])], ["one"])
+
 
 if __name__ == "__main__":
     unittest.main()
