@@ -291,8 +291,10 @@ bool Journal::switch_files() {
 Result<void> Journal::cut() {
   File& file = files_[1 - current_];
   if (!file.needed) return {};
-  // Should this be lost, what the file holds is read again, which changes nothing.
+  // On disk before the other file is cut: were this one read again without what came later, old rows
+  // would take the place of new ones.
   SW_CHECK_OK(file.file->write(0, Bytes(kJournalHeaderBytes)));
+  SW_CHECK_OK(file.file->sync());
   if (file.allocated > kKeptBytes) {
     SW_CHECK_OK(file.file->truncate(kKeptBytes));
     file.allocated = kKeptBytes;
