@@ -8,6 +8,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -30,6 +31,12 @@ constexpr char kBuild[] = "00112233445566778899aabbccddeeff";
 template <class T>
 T must(Result<T> result) {
   if (result.ok()) return *std::move(result);
+  fmt::print(stderr, "sw_snapshot_bench: {}\n", result.error().message);
+  std::exit(1);
+}
+
+void must(const Result<void>& result) {
+  if (result.ok()) return;
   fmt::print(stderr, "sw_snapshot_bench: {}\n", result.error().message);
   std::exit(1);
 }
@@ -187,7 +194,44 @@ void fork(benchmark::State& state, const Shape& shape, Where where) {
   for (auto _ : state) must(session.store().fork("c", {}, "f" + std::to_string(++forks), 0));
 }
 
+/// Reads a small object that has so many checkpoints, all of which are kept: each of its rows, and one
+/// that is not there.
+void read_after_checkpoints(benchmark::State& state, int checkpoints) {
+  constexpr int kRows = 20;
+  const TemporaryDirectory folder =
+      must(TemporaryDirectory::create(std::filesystem::temp_directory_path(), "sw-bench-"));
+  auto storage = must(storage::open_sqlite_storage(folder.path(), {.journal_bytes_left = 0}));
+  const storage::ObjectName name{"bench", "b"};
+  for (int i = 0; i < std::max(checkpoints, kRows); ++i) {
+    const auto object = must(storage->open(name, {}));
+    must(object->transact([&](storage::Transaction& transaction) {
+      return transaction.put(1, std::to_string(i % kRows), Bytes(100));
+    }));
+    if (i >= checkpoints) continue;
+    must(storage->change({.copies = {{.from = name, .to = {"kept", std::to_string(i)}}}}));
+  }
+  // Everything is in databases then, and merges that are under way have ended.
+  storage.reset();
+  storage = must(storage::open_sqlite_storage(folder.path(), {}));
+  const auto object = must(storage->open(name, {}));
+  for (auto _ : state) {
+    must(object->read([](storage::Reader& reader) -> Result<void> {
+      for (int i = 0; i <= kRows; ++i) {
+        SW_TRY(const auto row, reader.get(1, std::to_string(i)));
+        benchmark::DoNotOptimize(row);
+      }
+      return {};
+    }));
+  }
+}
+
 void register_all() {
+  for (const int checkpoints : {0, 1000}) {
+    benchmark::RegisterBenchmark(
+        fmt::format("storage/read_after_checkpoints/{}", checkpoints).c_str(),
+        [=](benchmark::State& state) { read_after_checkpoints(state, checkpoints); })
+        ->Unit(benchmark::kMicrosecond);
+  }
   for (const Shape& shape : {kJavaScript, kPython, kPython100}) {
     for (const Where where : {Where::kMemory, Where::kSqlite}) {
       const std::string name =

@@ -16,7 +16,6 @@ namespace json = boost::json;
 
 constexpr TableId kAlarmsTable = 2;
 constexpr TableId kCountersTable = 4;
-constexpr std::size_t kLayersMax = 1000;
 
 Error damaged(std::string_view what) {
   return Error{ErrorCode::kCorrupt, fmt::format("the directory of objects is damaged: {}", what)};
@@ -37,7 +36,12 @@ Time time_of_key(std::string_view key) {
 }
 
 std::string_view key_of(Counter counter) {
-  return counter == Counter::kNextLayer ? "nextLayer" : "epoch";
+  switch (counter) {
+    case Counter::kNextLayer: return "nextLayer";
+    case Counter::kEpoch: return "epoch";
+    case Counter::kMerging: return "merging";
+  }
+  return {};
 }
 
 template <class T>

@@ -16,6 +16,8 @@
 namespace sw::storage {
 
 inline constexpr LayerNumber kDirectoryLayer = 0;
+/// In one stack.
+inline constexpr std::size_t kLayersMax = 1000;
 
 /// What the directory says of an object.
 struct ObjectEntry {
@@ -53,8 +55,11 @@ Result<std::optional<LayerEntry>> find_layer(Reader& reader, LayerNumber number)
 Result<void> put_layer(Transaction& transaction, LayerNumber number, const LayerEntry& entry);
 Result<void> erase_layer(Transaction& transaction, LayerNumber number);
 
-/// Numbers that only grow.
-enum class Counter : std::uint8_t { kNextLayer, kEpoch };
+enum class Counter : std::uint8_t {
+  kNextLayer,  ///< only grows
+  kEpoch,      ///< only grows
+  kMerging,    ///< a layer that others are being merged into, and that no object has yet
+};
 /// 0 if it was never set.
 Result<std::uint64_t> read_counter(Reader& reader, Counter counter);
 Result<void> write_counter(Transaction& transaction, Counter counter, std::uint64_t value);

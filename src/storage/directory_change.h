@@ -18,8 +18,8 @@ class SW_SCOPED_CAPABILITY LayeredStorage::DirectoryChange {
 
   LayeredTransaction& directory() { return directory_; }
 
-  /// A layer for an object's own changes.
-  Result<LayerPtr> new_layer(bool lowest);
+  /// A layer for an object's own changes, or, without an owner, for others to be merged into.
+  Result<LayerPtr> new_layer(bool lowest, std::uint64_t owners = 1);
   /// Another object has the layers now.
   Result<void> share(const std::vector<LayerNumber>& layers);
   /// One object less has them.

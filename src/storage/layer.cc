@@ -2,9 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/layer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sw::storage {
+
+namespace {
+
+std::uint64_t size_of(const RowName& name, const Value& value) {
+  return name.second.size() + (value ? value->size() : 0);
+}
+
+}  // namespace
 
 Result<std::optional<Value>> Layer::find(TableId table, std::string_view key) const {
   const RowNameView name(table, key);
@@ -36,14 +45,44 @@ Rows Layer::in_memory(const Range& range) const {
   return found;
 }
 
+Result<std::optional<TableId>> Layer::next_table(TableId from) const {
+  std::optional<TableId> next;
+  const auto look_at = [&](const Rows& rows) {
+    const auto found = rows.lower_bound(RowNameView(from, {}));
+    if (found != rows.end()) next = std::min(next.value_or(UINT16_MAX), found->first.first);
+  };
+  {
+    const MutexLock lock(mutex_);
+    look_at(settled_);
+    for (const auto& rows : pending_) look_at(*rows);
+  }
+  if (!file_) return next;
+  SW_TRY(const auto stored, file_->next_table(from));
+  if (stored) next = std::min(next.value_or(UINT16_MAX), *stored);
+  return next;
+}
+
+std::uint64_t Layer::bytes() const {
+  const std::uint64_t stored = file_ ? file_->bytes() : 0;
+  const MutexLock lock(mutex_);
+  return stored + settled_bytes_;
+}
+
 void Layer::add(std::shared_ptr<const Rows> pending) {
   const MutexLock lock(mutex_);
   pending_.push_back(std::move(pending));
 }
 
+void Layer::settle(const RowName& name, Value value) {
+  const auto [row, is_new] = settled_.try_emplace(name);
+  if (!is_new) settled_bytes_ -= size_of(row->first, row->second);
+  row->second = std::move(value);
+  settled_bytes_ += size_of(row->first, row->second);
+}
+
 void Layer::settle() {
   const MutexLock lock(mutex_);
-  for (const auto& [name, value] : *pending_.front()) settled_.insert_or_assign(name, value);
+  for (const auto& [name, value] : *pending_.front()) settle(name, value);
   pending_.pop_front();
 }
 
@@ -54,7 +93,7 @@ void Layer::drop(const std::shared_ptr<const Rows>& pending) {
 
 void Layer::recover(Rows rows) {
   const MutexLock lock(mutex_);
-  for (auto& [name, value] : rows) settled_.insert_or_assign(name, std::move(value));
+  for (auto& [name, value] : rows) settle(name, std::move(value));
 }
 
 bool Layer::has_none_in_memory() const {
@@ -77,7 +116,9 @@ void Layer::written(const Rows& rows) {
   for (const auto& [name, value] : rows) {
     const auto found = settled_.find(name);
     // Changed again meanwhile, it stays.
-    if (found != settled_.end() && found->second == value) settled_.erase(found);
+    if (found == settled_.end() || found->second != value) continue;
+    settled_bytes_ -= size_of(found->first, found->second);
+    settled_.erase(found);
   }
 }
 

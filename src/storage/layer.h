@@ -51,6 +51,10 @@ class LayerFile {
   virtual Result<std::optional<StoredRow>> find(TableId table, std::string_view key) = 0;
   /// The first rows of the range. Fewer than there are; none: there are no more.
   virtual Result<std::vector<StoredRow>> scan(const Range& range, const ScanOptions& options) = 0;
+  /// The first table from `from` on that has rows.
+  virtual Result<std::optional<TableId>> next_table(TableId from) = 0;
+  /// About as many as it takes.
+  virtual std::uint64_t bytes() const = 0;
 };
 
 /// Threads: any.
@@ -67,6 +71,10 @@ class Layer {
   Result<std::optional<Value>> find(TableId table, std::string_view key) const;
   /// The rows that are in memory.
   Rows in_memory(const Range& range) const;
+  /// The first table from `from` on of which it knows rows.
+  Result<std::optional<TableId>> next_table(TableId from) const;
+  /// About as many as its rows take. The time does not depend on how many there are.
+  std::uint64_t bytes() const;
 
   // --- commits
 
@@ -89,10 +97,13 @@ class Layer {
   void written(const Rows& rows);
 
  private:
+  void settle(const RowName& name, Value value) SW_REQUIRES(mutex_);
+
   const LayerNumber number_;
   const std::shared_ptr<LayerFile> file_;  // shared with those that write it
   mutable Mutex mutex_;
   Rows settled_ SW_GUARDED_BY(mutex_);
+  std::uint64_t settled_bytes_ SW_GUARDED_BY(mutex_) = 0;
   std::deque<std::shared_ptr<const Rows>> pending_ SW_GUARDED_BY(mutex_);
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "storage/directory_change.h"
+#include "storage/layer_merge.h"
 #include "storage/layered_object.h"
 
 namespace sw::storage {
@@ -17,10 +18,10 @@ namespace sw::storage {
 LayeredStorage::DirectoryChange::DirectoryChange(LayeredStorage& storage)
     : storage_(storage), lock_(storage.directory_mutex_), directory_({storage.directory_}, {}) {}
 
-Result<LayerPtr> LayeredStorage::DirectoryChange::new_layer(bool lowest) {
+Result<LayerPtr> LayeredStorage::DirectoryChange::new_layer(bool lowest, std::uint64_t owners) {
   const LayerNumber number = storage_.next_layer_++;
   numbered_ = true;
-  SW_CHECK_OK(put_layer(directory_, number, {.owners = 1, .stored = false, .lowest = lowest}));
+  SW_CHECK_OK(put_layer(directory_, number, {.owners = owners, .stored = false, .lowest = lowest}));
   return storage_.layers_.get(number, Stored::kNo);
 }
 
@@ -74,14 +75,18 @@ LayeredStorage::LayeredStorage(Layers& layers, CommitLog& log, Bodies bodies)
 LayeredStorage::~LayeredStorage() = default;
 
 Result<void> LayeredStorage::start(std::uint64_t epoch) {
-  return read_directory([&](Reader& directory) -> Result<void> {
+  SW_CHECK_OK(read_directory([&](Reader& directory) -> Result<void> {
     SW_TRY(const std::uint64_t last, read_counter(directory, Counter::kEpoch));
     SW_TRY(const std::uint64_t next, read_counter(directory, Counter::kNextLayer));
     const MutexLock lock(directory_mutex_);
     epoch_ = std::max(last + 1, epoch);
     next_layer_ = std::max(next, kDirectoryLayer + 1);
     return {};
-  });
+  }));
+  // On a full disk it can wait.
+  const auto dropped = drop_unfinished_merge();
+  return !dropped.ok() && dropped.error().code != ErrorCode::kUnavailable ? dropped
+                                                                          : Result<void>();
 }
 
 LayeredStorage::ObjectPtr LayeredStorage::object(const ObjectName& name) {
@@ -101,9 +106,21 @@ LayeredStorage::ObjectPtr LayeredStorage::object(const ObjectName& name) {
 
 Result<void> LayeredStorage::load(Object& object) {
   if (!object.stale.exchange(false)) return {};
+  auto loaded = load_entry(object);
+  for (const LayerPtr& layer : object.layers) {
+    if (loaded.ok() && layer->file()) loaded = layer->file()->check();
+  }
+  if (!loaded.ok()) object.stale = true;
+  return loaded;
+}
+
+Result<void> LayeredStorage::load_entry(Object& object) {
   object.entry.reset();
   object.layers.clear();
-  const auto read = read_directory([&](Reader& directory) -> Result<void> {
+  // Whoever writes a layer's file says so in the directory before it lets go of the layer. So one that
+  // is not stored, according to the directory, is still there as long as nobody changes that.
+  const MutexLock lock(directory_mutex_);
+  return read_directory([&](Reader& directory) -> Result<void> {
     SW_TRY(object.entry, find_object(directory, object.name));
     if (!object.entry) return {};
     for (const LayerNumber number : object.entry->layers) {
@@ -120,12 +137,9 @@ Result<void> LayeredStorage::load(Object& object) {
                         to_string(object.name))};
       }
       object.layers.push_back(layers_.get(number, layer->stored ? Stored::kYes : Stored::kNo));
-      if (object.layers.back()->file()) SW_CHECK_OK(object.layers.back()->file()->check());
     }
     return {};
   });
-  if (!read.ok()) object.stale = true;
-  return read;
 }
 
 Result<void> LayeredStorage::read_directory(const ReadBody& body) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -55,6 +56,20 @@ class LayeredStorage : public Storage {
   /// Every relaxed change is on disk: says so in the directory.
   Result<void> forget_relaxed();
 
+  /// Does a bounded part of merging the layers of objects that have too many. False: there is nothing
+  /// to do.
+  /// Errors: kUnavailable: it is tried again after the object's next copy; others: a layer cannot be
+  /// read, and is left alone from now on.
+  Result<bool> merge_some() SW_EXCLUDES(merge_mutex_);
+  /// Ends a merge that is under way.
+  void abandon_merge() SW_EXCLUDES(merge_mutex_);
+
+ protected:
+  /// There is something to merge. Does it at once, unless overridden. Called with nothing held.
+  virtual void merge_soon();
+  /// Whether there is space for that much, and more.
+  virtual bool has_room_for(std::uint64_t /*bytes*/) const { return true; }
+
  private:
   class Object;
   class Held;
@@ -63,12 +78,14 @@ class LayeredStorage : public Storage {
   class Attempt;
   class DirectoryChange;
   class ObjectsChange;
+  class LayerMerge;
   using ObjectPtr = std::shared_ptr<Object>;
 
   ObjectPtr object(const ObjectName& name) SW_EXCLUDES(objects_mutex_);
   std::uint64_t next_generation() { return epoch_ << 32U | ++opens_; }
   /// Reads what is not known of an object. It is held.
   Result<void> load(Object& object);
+  Result<void> load_entry(Object& object) SW_EXCLUDES(directory_mutex_);
   Result<std::unique_ptr<PendingCommit>> commit(const std::vector<Attempt*>& attempts,
                                                 Durability durability);
   Result<std::unique_ptr<PendingCommit>> commit_rows(const std::vector<Attempt*>& attempts,
@@ -76,6 +93,12 @@ class LayeredStorage : public Storage {
   Result<std::unique_ptr<PendingCommit>> commit_with_directory(
       const std::vector<Attempt*>& attempts, std::vector<ObjectEntry> after, Durability durability);
   Result<void> change(const Changes& changes, std::optional<std::uint64_t> keep_owner);
+  void merge_wanted(const std::vector<ObjectName>& names) SW_EXCLUDES(deep_mutex_);
+  Result<void> begin_merge(const ObjectName& name) SW_REQUIRES(merge_mutex_);
+  Result<std::vector<LayerPtr>> choose_layers(Reader& directory, const ObjectEntry& entry)
+      SW_REQUIRES(merge_mutex_);
+  /// Deletes a layer that others were to be merged into.
+  Result<void> drop_unfinished_merge();
   void tell_alarm(Time time) SW_EXCLUDES(listener_mutex_);
 
   Layers& layers_;
@@ -94,6 +117,13 @@ class LayeredStorage : public Storage {
   std::uint64_t next_layer_ SW_GUARDED_BY(directory_mutex_) = 1;
   std::atomic<bool> epoch_written_{false};
   std::set<ObjectName> relaxed_ SW_GUARDED_BY(directory_mutex_);  // marked so in the directory
+
+  Mutex deep_mutex_;
+  std::deque<ObjectName> deep_ SW_GUARDED_BY(deep_mutex_);  // that may have too many layers
+
+  Mutex merge_mutex_;                                              // one merge at a time
+  std::unique_ptr<LayerMerge> merge_ SW_GUARDED_BY(merge_mutex_);  // null: none is under way
+  std::set<LayerNumber> unreadable_ SW_GUARDED_BY(merge_mutex_);   // cannot be merged
 
   Mutex listener_mutex_;
   std::function<void(Time)> listener_ SW_GUARDED_BY(listener_mutex_);

@@ -4,110 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "storage/merged_rows.h"
+
 namespace sw::storage {
-
-namespace {
-
-/// Rows of one source, in the order of the scan.
-class Cursor {
- public:
-  virtual ~Cursor() = default;
-  /// The row it is at; null at the end.
-  virtual Result<const StoredRow*> row() = 0;
-  virtual void advance() = 0;
-};
-
-class MemoryCursor final : public Cursor {
- public:
-  MemoryCursor(const Rows& rows, const ScanOptions& options) {
-    for (const auto& [name, value] : rows) {
-      rows_.push_back({.key = name.second,
-                       .value = value,
-                       .erased = value == nullptr,
-                       .bytes = value ? value->size() : 0});
-    }
-    if (options.order == Order::kDescending) std::ranges::reverse(rows_);
-  }
-  Result<const StoredRow*> row() override { return at_ < rows_.size() ? &rows_[at_] : nullptr; }
-  void advance() override { ++at_; }
-
- private:
-  std::vector<StoredRow> rows_;
-  std::size_t at_ = 0;
-};
-
-class FileCursor final : public Cursor {
- public:
-  FileCursor(LayerFile& file, Range range, const ScanOptions& options)
-      : file_(file), left_(std::move(range)), options_(options) {}
-
-  Result<const StoredRow*> row() override {
-    if (at_ == rows_.size() && !ended_) SW_CHECK_OK(refill());
-    return at_ < rows_.size() ? &rows_[at_] : nullptr;
-  }
-  void advance() override { ++at_; }
-
- private:
-  Result<void> refill() {
-    SW_TRY(rows_, file_.scan(left_, options_));
-    at_ = 0;
-    ended_ = rows_.empty();
-    if (ended_) return {};
-    const std::string& last = rows_.back().key;
-    if (options_.order == Order::kAscending) {
-      left_.from = last + '\0';
-    } else {
-      ended_ = last.empty();  // nothing comes before it
-      left_.to = last;
-    }
-    return {};
-  }
-
-  LayerFile& file_;
-  Range left_;
-  const ScanOptions options_;
-  std::vector<StoredRow> rows_;
-  std::size_t at_ = 0;
-  bool ended_ = false;
-};
-
-/// Several sources as one: of those that know a row, the first counts.
-class Merge {
- public:
-  Merge(std::vector<std::unique_ptr<Cursor>> sources, Order order)
-      : sources_(std::move(sources)), order_(order) {}
-
-  /// The next row, erased or not; null at the end. Valid until the next call.
-  Result<const StoredRow*> next() {
-    const StoredRow* found = nullptr;
-    for (const auto& source : sources_) {
-      SW_TRY(const StoredRow* const row, source->row());
-      if (row && (!found || comes_before(row->key, found->key))) found = row;
-    }
-    if (!found) return nullptr;
-    current_ = *found;
-    for (const auto& source : sources_) {
-      SW_TRY(const StoredRow* const row, source->row());
-      if (row && row->key == current_.key) source->advance();
-    }
-    return &current_;
-  }
-
- private:
-  bool comes_before(const std::string& a, const std::string& b) const {
-    return order_ == Order::kAscending ? a < b : a > b;
-  }
-
-  const std::vector<std::unique_ptr<Cursor>> sources_;
-  const Order order_;
-  StoredRow current_;
-};
-
-}  // namespace
 
 template <class T>
 Result<T> LayeredTransaction::noted(Result<T> result) {
@@ -130,18 +32,9 @@ Result<std::optional<Bytes>> LayeredTransaction::get(TableId table, std::string_
 
 Result<void> LayeredTransaction::visit(const Range& range, const ScanOptions& options,
                                        const Visit& each) {
-  std::vector<std::unique_ptr<Cursor>> sources;
-  const auto [first, last] = rows_in(rows_, range);
-  sources.push_back(std::make_unique<MemoryCursor>(Rows(first, last), options));
-  for (const LayerPtr& layer : layers_) {
-    sources.push_back(std::make_unique<MemoryCursor>(layer->in_memory(range), options));
-    if (layer->file()) {
-      sources.push_back(std::make_unique<FileCursor>(*layer->file(), range, options));
-    }
-  }
-  Merge merge(std::move(sources), options.order);
+  MergedRows rows(layers_, rows_, range, options);
   for (;;) {
-    SW_TRY(const StoredRow* const row, noted(merge.next()));
+    SW_TRY(const StoredRow* const row, noted(rows.next()));
     if (!row) return {};
     if (row->erased) continue;
     SW_TRY(const Scan scan, each(*row));

@@ -22,6 +22,8 @@ class Layers {
   LayerPtr get(LayerNumber number, Stored stored);
   /// No object has the layer any more: its file goes.
   virtual void discard(LayerNumber number) { forget(number); }
+  /// The same, but its file stays until the directory's is written.
+  void forget(LayerNumber number);
 
   /// Holds a layer, as not all of its rows are in its file.
   void keep(const LayerPtr& layer);
@@ -35,7 +37,6 @@ class Layers {
   virtual std::shared_ptr<LayerFile> make_file(LayerNumber /*number*/, Stored /*stored*/) {
     return nullptr;
   }
-  void forget(LayerNumber number);
 
  private:
   mutable Mutex mutex_;

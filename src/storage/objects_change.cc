@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "storage/directory_change.h"
+#include "storage/layer_merge.h"
 #include "storage/layered_object.h"
 
 namespace sw::storage {
@@ -39,6 +41,9 @@ class LayeredStorage::ObjectsChange {
     ObjectEntry entry{.layers = {own->number()}, .schema = from->schema, .alarm = {}};
     entry.layers.insert(entry.layers.end(), below.begin(), below.end());
     if (copy.body) SW_CHECK_OK(fill(own, entry, copy.body));
+    // Whoever goes on from here gets more layers; most copies stay as they are.
+    if (entry.layers.size() > kShallowStack) deep_.insert(copy.from);
+    if (entry.layers.size() > kDeepStack) deep_.insert(copy.to);
     return put_object(change_.directory(), copy.to, entry, std::nullopt);
   }
 
@@ -47,6 +52,9 @@ class LayeredStorage::ObjectsChange {
     for (const auto& [name, object] : objects_) owned.push_back({object, object->generation});
     return change_.add(std::move(owned), std::move(parts_), Durability::kCommit, frees_space);
   }
+
+  /// Those that may have too many layers.
+  std::vector<ObjectName> deep() const { return {deep_.begin(), deep_.end()}; }
 
   /// The commit has its place: what is known of the objects follows it.
   void took_place(std::optional<std::uint64_t> keep_owner) {
@@ -64,6 +72,11 @@ class LayeredStorage::ObjectsChange {
     if (entry.layers.size() > 1 && top && !top->stored &&
         storage_.layers_.get(entry.layers.front(), Stored::kNo)->has_none_in_memory()) {
       return std::vector<LayerNumber>(entry.layers.begin() + 1, entry.layers.end());
+    }
+    if (entry.layers.size() + 1 > kLayersMax) {
+      return Error{ErrorCode::kUnavailable,
+                   fmt::format("{} was copied so often that its {} layers have to be merged first",
+                               to_string(name), entry.layers.size())};
     }
     SW_TRY(const LayerPtr own, change_.new_layer(false));
     ObjectEntry after = entry;
@@ -92,6 +105,7 @@ class LayeredStorage::ObjectsChange {
   std::map<ObjectName, ObjectPtr>& objects_;  // all that take part
   std::map<ObjectName, ObjectPtr> lost_;      // that are gone, or others now
   std::vector<CommitRecord::Part> parts_;
+  std::set<ObjectName> deep_;
 };
 
 Result<void> LayeredStorage::change(const Changes& changes,
@@ -109,6 +123,7 @@ Result<void> LayeredStorage::change(const Changes& changes,
   }
   std::unique_ptr<PendingCommit> committed;
   std::vector<LayerNumber> unused;
+  std::vector<ObjectName> deep;
   {
     std::vector<Object*> all;
     for (const auto& [name, object] : objects) all.push_back(object.get());
@@ -121,9 +136,11 @@ Result<void> LayeredStorage::change(const Changes& changes,
     SW_TRY(committed, change.add(changes.copies.empty()));
     change.took_place(keep_owner);
     unused = directory.unused();
+    deep = change.deep();
   }
   SW_CHECK_OK(committed->wait());
   for (const LayerNumber number : unused) layers_.discard(number);
+  merge_wanted(deep);
   return {};
 }
 

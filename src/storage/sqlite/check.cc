@@ -30,6 +30,7 @@ class Checker {
     SW_CHECK_OK(check_journal());
     const bool stored = files_.exists(kDirectoryLayer);
     directory_ = layers_.get(kDirectoryLayer, stored ? Stored::kYes : Stored::kNo);
+    note_leftovers(rows_[kDirectoryLayer]);
     directory_->recover(std::move(rows_[kDirectoryLayer]));
     if (stored) check_database(kDirectoryLayer);
     LayeredTransaction reader({directory_}, {});
@@ -39,6 +40,9 @@ class Checker {
       return Result<Scan>(Scan::kContinue);
     });
     if (!read.ok()) problem(read.error().message);
+    const auto merging = read_counter(reader, Counter::kMerging);
+    if (!merging.ok()) problem(merging.error().message);
+    else leftovers_.insert(*merging);
     report_.layers = seen_.size();
     SW_CHECK_OK(look_for_orphans());
     return std::move(report_);
@@ -103,10 +107,19 @@ class Checker {
     if (!checked.ok()) problem(checked.error().message);
   }
 
+  /// Layers that are deleted, of which there may still be files.
+  void note_leftovers(const Rows& directory) {
+    for (const auto& [name, value] : directory) {
+      const auto number = number_of_key(name.second);
+      if (name.first == kLayersTable && !value && number) leftovers_.insert(*number);
+    }
+  }
+
   Result<void> look_for_orphans() {
     SW_TRY(const auto numbers, folder_.object_files());
     for (const std::int64_t number : numbers) {
-      if (seen_.contains(static_cast<LayerNumber>(number))) continue;
+      const auto layer = static_cast<LayerNumber>(number);
+      if (seen_.contains(layer) || leftovers_.contains(layer)) continue;
       problem(fmt::format("{} belongs to no object", folder_.object(number).native()));
     }
     return {};
@@ -118,6 +131,7 @@ class Checker {
   LayerPtr directory_;  // shared with the layers
   std::map<LayerNumber, Rows> rows_;
   std::set<LayerNumber> seen_;
+  std::set<LayerNumber> leftovers_;  // that the next start deletes
   StorageCheck report_;
 };
 

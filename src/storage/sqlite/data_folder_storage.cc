@@ -14,6 +14,9 @@ namespace {
 /// After a flush that failed, as on a full disk.
 constexpr std::chrono::seconds kRetryPause{1};
 
+/// Merges leave that much of the disk to others.
+constexpr std::uint64_t kSpareBytes = std::uint64_t{32} << 20U;
+
 /// Epochs of different starts differ even if a start changes nothing: seconds since 2020.
 std::uint64_t epoch_now() {
   constexpr std::int64_t kYear2020 = 1'577'836'800;
@@ -114,6 +117,7 @@ DataFolderStorage::~DataFolderStorage() {
   }
   work_changed_.notify_all();
   if (worker_.joinable()) worker_.join();
+  abandon_merge();
   if (const auto closed = close(); !closed.ok()) parts_->notice(closed.error().message);
 }
 
@@ -126,13 +130,27 @@ Result<void> DataFolderStorage::close() {
 
 // --- moving rows from the journal to the databases
 
+void DataFolderStorage::start_worker() {
+  if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
+}
+
 void DataFolderStorage::journal_written(std::uint64_t bytes) {
   if (bytes <= parts_->options.journal_bytes_max) return;
   {
     const MutexLock lock(work_mutex_);
     if (flush_wanted_ || stopping_ || std::chrono::steady_clock::now() < not_before_) return;
     flush_wanted_ = true;
-    if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
+    start_worker();
+  }
+  work_changed_.notify_all();
+}
+
+void DataFolderStorage::merge_soon() {
+  {
+    const MutexLock lock(work_mutex_);
+    if (stopping_) return;
+    merge_wanted_ = true;
+    start_worker();
   }
   work_changed_.notify_all();
 }
@@ -140,19 +158,50 @@ void DataFolderStorage::journal_written(std::uint64_t bytes) {
 void DataFolderStorage::work() {
   MutexLock lock(work_mutex_);
   while (!stopping_) {
-    if (!flush_wanted_) {
+    if (flush_wanted_) {
+      flush_now(lock);
+    } else if (!merge_wanted_) {
       work_changed_.wait(lock);
-      continue;
+    } else if (std::chrono::steady_clock::now() < not_before_) {
+      // What merges commit is in memory until it can be moved.
+      work_changed_.wait_until(lock, not_before_);
+    } else {
+      merge_now(lock);
     }
-    lock.unlock();
-    const auto flushed = flush();
-    if (!flushed.ok()) {
-      parts_->notice("cannot move the journal to the databases: " + flushed.error().message);
-    }
-    lock.lock();
-    flush_wanted_ = false;
-    if (!flushed.ok()) not_before_ = std::chrono::steady_clock::now() + kRetryPause;
   }
+}
+
+void DataFolderStorage::flush_now(MutexLock& lock) {
+  lock.unlock();
+  const auto flushed = flush();
+  if (!flushed.ok()) {
+    parts_->notice("cannot move the journal to the databases: " + flushed.error().message);
+  }
+  lock.lock();
+  flush_wanted_ = false;
+  if (!flushed.ok()) not_before_ = std::chrono::steady_clock::now() + kRetryPause;
+}
+
+void DataFolderStorage::merge_now(MutexLock& lock) {
+  merge_wanted_ = false;
+  lock.unlock();
+  Result<bool> more = false;
+  {
+    const MutexLock flush_lock(flush_mutex_);
+    more = merge_some();
+  }
+  // A full disk is told to those whose commits it concerns.
+  if (!more.ok() && more.error().code != ErrorCode::kUnavailable)
+    parts_->notice("layers cannot be merged: " + more.error().message);
+  lock.lock();
+  if (!more.ok() || *more) merge_wanted_ = true;
+}
+
+bool DataFolderStorage::has_room_for(std::uint64_t bytes) const {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(parts_->folder.path(), error);
+  // In the journal and in a database.
+  return !error && space.available / 2 > bytes + kSpareBytes;
 }
 
 Result<void> DataFolderStorage::flush() {
@@ -197,9 +246,14 @@ class DataFolderStorage::Flush {
   }
 
   Result<void> write_all() {
-    for (auto& [number, work] : work_) {
+    for (auto at = work_.begin(); at != work_.end();) {
+      const auto& [number, work] = *at;
       SW_TRY(const auto entry, find_layer(directory_, number));
-      if (entry) SW_CHECK_OK(write(number, work, *entry));
+      // The directory's file may know of a topmost layer of which nothing was to be written so far.
+      const bool nothing =
+          entry && !entry->stored && work.rows.empty() && work.owner_change != OwnerChange::kSet;
+      if (entry && !nothing) SW_CHECK_OK(write(number, work, *entry));
+      at = nothing ? work_.erase(at) : std::next(at);
     }
     return {};
   }
@@ -252,7 +306,7 @@ class DataFolderStorage::Flush {
   }
 
   Result<void> write(LayerNumber number, const Work& work, const LayerEntry& entry) {
-    if (entry.damaged || (work.owner_change == OwnerChange::kClear && !entry.stored)) return {};
+    if (entry.damaged) return {};
     const FilePool::Use write_rows = [&](LayerDatabase& database) {
       return database.write({.rows = work.rows,
                              .lowest = entry.lowest,

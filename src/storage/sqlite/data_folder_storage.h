@@ -51,6 +51,10 @@ class DataFolderStorage final : public LayeredStorage {
   Result<BackupReport> back_up(const std::filesystem::path& destination) override
       SW_EXCLUDES(flush_mutex_);
 
+ protected:
+  void merge_soon() override SW_EXCLUDES(work_mutex_);
+  bool has_room_for(std::uint64_t bytes) const override;
+
  private:
   class Flush;
 
@@ -59,15 +63,20 @@ class DataFolderStorage final : public LayeredStorage {
   Result<void> mark_damaged(const std::vector<LayerNumber>& layers);
   void journal_written(std::uint64_t bytes) SW_EXCLUDES(work_mutex_);
   void work() SW_EXCLUDES(work_mutex_);
+  /// One after the other, each without the mutex.
+  void flush_now(MutexLock& lock) SW_REQUIRES(work_mutex_);
+  void merge_now(MutexLock& lock) SW_REQUIRES(work_mutex_);
+  void start_worker() SW_REQUIRES(work_mutex_);
   Result<void> write_layers() SW_REQUIRES(flush_mutex_);
 
   // Given up last, as the handles' layers are in it. (The base has references to what it holds.)
   const std::unique_ptr<DataFolderParts> parts_;
-  Mutex flush_mutex_;  // one at a time
+  Mutex flush_mutex_;  // the databases are written, or read as they are: one at a time
 
   Mutex work_mutex_;
   CondVar work_changed_;
   bool flush_wanted_ SW_GUARDED_BY(work_mutex_) = false;
+  bool merge_wanted_ SW_GUARDED_BY(work_mutex_) = false;
   bool stopping_ SW_GUARDED_BY(work_mutex_) = false;
   std::chrono::steady_clock::time_point not_before_ SW_GUARDED_BY(work_mutex_);
   std::thread worker_;  // started under work_mutex_, joined at the end

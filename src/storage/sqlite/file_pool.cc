@@ -27,6 +27,16 @@ bool FilePool::exists(LayerNumber number) const {
   return std::filesystem::exists(path(number), error);
 }
 
+std::uint64_t FilePool::bytes(LayerNumber number) const {
+  std::uint64_t bytes = 0;
+  for (const char* const suffix : {"", "-wal"}) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path(number).native() + suffix, error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
 Result<void> FilePool::use(LayerNumber number, const Use& use) {
   return this->use(number, Opening::kExisting, use);
 }
@@ -146,6 +156,17 @@ class PooledFile final : public LayerFile {
     }));
     return found;
   }
+
+  Result<std::optional<TableId>> next_table(TableId from) override {
+    std::optional<TableId> found;
+    SW_CHECK_OK(use([&](LayerDatabase& database) -> Result<void> {
+      SW_TRY(found, database.next_table(from));
+      return {};
+    }));
+    return found;
+  }
+
+  std::uint64_t bytes() const override { return stored_ ? pool_.bytes(number_) : 0; }
 
  private:
   Result<void> use(const FilePool::Use& use) {

@@ -30,6 +30,8 @@ class FilePool {
       : folder_(folder), vfs_(std::move(vfs)), open_max_(open_max) {}
 
   bool exists(LayerNumber number) const;
+  /// That its files have.
+  std::uint64_t bytes(LayerNumber number) const;
   /// Does something with a layer's database. A connection that met trouble is closed.
   Result<void> use(LayerNumber number, const Use& use);
   /// The same with a new database, in the place of whatever is there.

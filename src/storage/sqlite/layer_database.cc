@@ -192,6 +192,18 @@ Result<std::vector<StoredRow>> LayerDatabase::scan(const Range& range, const Sca
   return rows;
 }
 
+Result<std::optional<TableId>> LayerDatabase::next_table(TableId from) {
+  SW_TRY(Statement select,
+         connection_->prepare("SELECT t FROM data WHERE t >= ?1 ORDER BY t LIMIT 1"));
+  select.bind(1, std::int64_t{from});
+  SW_TRY(const bool row, select.step());
+  if (!row) return std::optional<TableId>();
+  const std::int64_t found = select.integer(0);
+  if (found < from || found > UINT16_MAX)
+    return damaged(*connection_, "a row is of a table that cannot be");
+  return std::optional(static_cast<TableId>(found));
+}
+
 Result<void> LayerDatabase::write(const LayerWrite& write, const char* before) {
   RollbackGuard guard(*connection_);
   SW_CHECK_OK(connection_->execute("BEGIN IMMEDIATE"));

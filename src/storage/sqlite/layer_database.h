@@ -46,6 +46,8 @@ class LayerDatabase {
 
   Result<std::optional<StoredRow>> find(TableId table, std::string_view key);
   Result<std::vector<StoredRow>> scan(const Range& range, const ScanOptions& options);
+  /// The first table from `from` on that has rows.
+  Result<std::optional<TableId>> next_table(TableId from);
   /// In one transaction, which is on disk when this returns. `before` is done first.
   Result<void> write(const LayerWrite& write, const char* before = nullptr);
   Result<std::optional<StoredObject>> owner();
