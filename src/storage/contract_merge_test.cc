@@ -103,7 +103,9 @@ TYPED_TEST(StorageMerge, AThousandCheckpointsOfWhichFiveAreKept) {
   EXPECT_TRUE(becomes_shallow(*this->storage_, kMain)) << depth_of(*this->storage_, kMain);
   EXPECT_TRUE(eventually(
       [&] { return count_layers(*this->storage_) == count_owned_layers(*this->storage_); }));
-  EXPECT_LT(count_layers(*this->storage_), 2 * kDeepStack);
+  // Six objects, and what happens in the background decides how much they still share.
+  EXPECT_TRUE(eventually([&] { return count_layers(*this->storage_) <= 6 * (kDeepStack + 1); }))
+      << count_layers(*this->storage_);
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(this->rows_of(kMain), model);
     for (const auto& [number, expected] : kept)
