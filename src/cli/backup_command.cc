@@ -4,14 +4,35 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "cli/units.h"
 #include "sandbox_workers/host.h"
 
 namespace sw::cli {
 
+namespace {
+
+/// A young one has no database yet.
+bool is_data_folder(const std::filesystem::path& folder) {
+  std::error_code failed;
+  return std::filesystem::exists(folder / "catalog.sqlite", failed) ||
+         std::filesystem::exists(folder / "journal.0", failed);
+}
+
+}  // namespace
+
 Result<int> backup_command(const Caller& caller, DataFolder& folder, const std::string& target) {
   // Whoever has the folder makes the copy.
-  SW_TRY(const auto host, folder.open_if_owned());
+  SW_TRY(auto host, folder.open_if_owned());
+  // Whoever has the folder takes the commands of others, so runs beside the backup go on. What cannot be
+  // opened can still be copied.
+  if (!host && is_data_folder(folder.path())) {
+    auto opened = folder.open_existing();
+    if (!opened.ok() && is_in_use(opened.error())) return opened.error();
+    if (opened.ok()) host = *std::move(opened);
+  }
   const std::filesystem::path copy = caller.reach(target);
   SW_TRY(const BackupReport report, host ? host->back_up(copy) : back_up(folder.path(), copy));
   caller.streams.print("{} objects copied to {}\n", report.objects, target);

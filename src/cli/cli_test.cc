@@ -106,11 +106,13 @@ TEST(BackupCommand, CopiesADataFolderOnce) {
   Streams streams({});
   Signals signals;
   const Caller caller{.streams = streams, .interrupts = signals};
-  ProcessDataFolder data(folder.path() / "data", caller);
-  EXPECT_EQ(*backup_command(caller, data, folder.path() / "copy"), 0);
+  const auto back_up = [&] {
+    ProcessDataFolder data(folder.path() / "data", caller);
+    return backup_command(caller, data, folder.path() / "copy");
+  };
+  EXPECT_EQ(*back_up(), 0);
   EXPECT_TRUE(storage::open_sqlite_storage(folder.path() / "copy", {}).ok());
-  EXPECT_EQ(backup_command(caller, data, folder.path() / "copy").error().code,
-            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(back_up().error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST(SignalScope, MayEndAsSoonAsItBegan) {

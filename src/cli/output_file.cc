@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 namespace sw::cli {
@@ -25,6 +26,14 @@ OutputFile::~OutputFile() {
 }
 
 Result<OutputFile> OutputFile::create(std::filesystem::path path) {
+  std::error_code failed;
+  const auto status = std::filesystem::symlink_status(path, failed);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+      !std::filesystem::is_symlink(status)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is not a file: pass no name, and redirect stdout", path.native()),
+                 0};
+  }
   std::string temporary = path.native() + ".XXXXXX";
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) return errno_error(errno, fmt::format("cannot write {}", path.native()));

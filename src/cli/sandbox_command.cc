@@ -221,8 +221,8 @@ Result<int> sandbox_info_command(const Caller& caller, DataFolder& folder, const
   }
   for (const ContextInfo& context : info.contexts) {
     caller.streams.print(kFactRow, "context",
-                         fmt::format("{} ({}, {} runs, {})", context.id, context.language,
-                                     context.executions, memory_state(context)));
+                         fmt::format("{} ({}, {} runs, {})", printable(context.id),
+                                     context.language, context.executions, memory_state(context)));
   }
   return 0;
 }
@@ -299,7 +299,7 @@ Result<int> history_command(const Caller& caller, DataFolder& folder, const std:
       continue;
     }
     std::string labels;
-    for (const std::string& label : entry.checkpoints) labels += " [" + label + "]";
+    for (const std::string& label : entry.checkpoints) labels += " [" + printable(label) + "]";
     caller.streams.print(kHistoryRow, fmt::format("{}{}", entry.current ? "*" : "", entry.step),
                          show_time(entry.taken_at), show_bytes(entry.bytes), files_of(entry),
                          printable(entry.code) + labels);
@@ -320,7 +320,7 @@ Result<int> contexts_command(const Caller& caller, DataFolder& folder, const std
   }
   caller.streams.print(kRow, "CONTEXT", "LANGUAGE", "RUNS", "MEMORY", "FOLDER");
   for (const ContextInfo& context : contexts) {
-    caller.streams.print(kRow, context.id, context.language, context.executions,
+    caller.streams.print(kRow, printable(context.id), context.language, context.executions,
                          memory_state(context), printable(context.cwd));
   }
   return 0;
@@ -342,10 +342,10 @@ Result<int> snapshots_command(const Caller& caller, DataFolder& folder, const st
       continue;
     }
     std::vector<std::string> names;
-    for (const Checkpoint& checkpoint : checkpoints) names.push_back(checkpoint.name);
+    for (const Checkpoint& checkpoint : checkpoints) names.push_back(printable(checkpoint.name));
     const auto& saved = context.saved;
-    caller.streams.print(kSnapshotRow, context.id, context.language, memory_state(context),
-                         saved ? show_bytes(saved->bytes) : "-",
+    caller.streams.print(kSnapshotRow, printable(context.id), context.language,
+                         memory_state(context), saved ? show_bytes(saved->bytes) : "-",
                          saved ? show_bytes(saved->stored_bytes) : "-",
                          saved ? show_time(saved->taken_at) : "-",
                          names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", ")));

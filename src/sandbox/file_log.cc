@@ -16,8 +16,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr storage::TableId kLogTable = 0x22;
-constexpr storage::TableId kStepsTable = 0x23;
 constexpr const char* kBefore = "before";
 
 /// Ids of contexts have no zeros in them.

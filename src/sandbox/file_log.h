@@ -27,6 +27,9 @@ struct ContextStep {
   std::uint64_t number = 0;
 };
 
+inline constexpr storage::TableId kLogTable = 0x22;
+inline constexpr storage::TableId kStepsTable = 0x23;
+
 /// Threads: one at a time.
 class FileLog {
  public:

@@ -83,17 +83,20 @@ bool is_stored(const wasi::TreeState::Entry& a, const wasi::TreeState::Entry& b)
 
 /// Fills `entries`, which become the tree, and notes the digests.
 Result<void> FileStore::load_entries(storage::Reader& reader, TreeEntries& entries) {
-  return reader.scan({.table = kEntriesTable, .from = {}, .to = {}}, storage::Order::kAscending,
-                     [&](std::string_view path, BytesView value) -> Result<storage::Scan> {
-                       SW_TRY(const Entry row, decode(path, value));
-                       wasi::SharedBytes bytes;
-                       if (row.type == wasi::FileType::kRegularFile) {
-                         SW_TRY(bytes, read_content(reader, path, row.digest));
-                         digests_.emplace(path, row.digest);
-                       }
-                       entries.emplace_back(path, tree_entry(row, std::move(bytes)));
-                       return storage::Scan::kContinue;
-                     });
+  return reader.scan(
+      {.table = kEntriesTable, .from = {}, .to = {}}, storage::Order::kAscending,
+      [&](std::string_view path, BytesView value) -> Result<storage::Scan> {
+        SW_TRY(const Entry row, decode(path, value));
+        if (!wasi::is_path(path))
+          return Error{ErrorCode::kCorrupt, "the path of a stored file is damaged", 0};
+        wasi::SharedBytes bytes;
+        if (row.type == wasi::FileType::kRegularFile) {
+          SW_TRY(bytes, read_content(reader, path, row.digest));
+          digests_.emplace(path, row.digest);
+        }
+        entries.emplace_back(path, tree_entry(row, std::move(bytes)));
+        return storage::Scan::kContinue;
+      });
 }
 
 /// Counts who needs the contents.

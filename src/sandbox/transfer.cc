@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <memory>
 #include <utility>
@@ -22,6 +23,10 @@ namespace json = boost::json;
 
 /// All tables of a sandbox and of an Interpreter have smaller numbers.
 constexpr storage::TableId kTablesEnd = 0x80;
+constexpr std::array<storage::TableId, 6> kSandboxTables = {
+    kMetaTable, kContextsTable, kEntriesTable, kContentsTable, kLogTable, kStepsTable};
+/// What is stored of a context or of the sandbox beside files, in one row.
+constexpr std::size_t kRecordBytesMax = std::size_t{1} << 20;
 /// That are in memory at once.
 constexpr std::size_t kRowsBytesMax = std::size_t{4} << 20;
 
@@ -245,8 +250,12 @@ class Transfers::Incoming {
   Result<void> add(ArchiveRow row) {
     if (!object_ || row.table >= kTablesEnd) return damaged("a row is nowhere");
     if (in_sandbox_) {
+      if (std::ranges::find(kSandboxTables, row.table) == kSandboxTables.end())
+        return damaged("a row is nowhere");
       // Those of the sandbox that it was.
       if (row.table == kMetaTable && row.key != kRecordKey) return {};
+      if (row.table <= kContextsTable && row.value.size() > kRecordBytesMax)
+        return damaged("a record is too large");
       SW_CHECK_OK(count(row));
     }
     rows_bytes_ += row.key.size() + row.value.size();
@@ -317,7 +326,7 @@ Result<void> Transfers::import_sandbox(std::string_view new_id, const ReadBytes&
   if (!std::ranges::includes(incoming.bindings(), stored.bindings)) {
     return Error{ErrorCode::kCorrupt, "the archive lacks the memory of some contexts", 0};
   }
-  SW_CHECK_OK(check(stored));
+  SW_CHECK_OK(check(*object, stored));
   SW_TRY(const auto files,
          FileStore::load(*object, parts_.options.files, 0, parts_.options.file_history));
   return versions_.fork_stored(stored, new_id);
@@ -337,11 +346,35 @@ Result<void> Transfers::check_rows(storage::Reader& reader) const {
   return {};
 }
 
-Result<void> Transfers::check(const StoredSandbox& stored) {
+Result<void> Transfers::check(storage::ObjectStorage& object, const StoredSandbox& stored) {
+  std::vector<ContextRecord> contexts;
+  SW_CHECK_OK(object.read([&](storage::Reader& reader) -> Result<void> {
+    SW_TRY(contexts, read_contexts(reader));
+    return {};
+  }));
+  const auto unlike = [](std::string_view what) {
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("the archive is damaged: what it says of the contexts of '{}' differs "
+                             "between sandbox and interpreter",
+                             what),
+                 0};
+  };
   for (const std::string& name : stored.bindings) {
     SW_TRY(const Binding binding, Binding::find(parts_.bindings, name));
     SW_TRY(const auto interpreter, binding.interpreter(stored.key));
-    SW_CHECK_OK(interpreter->contexts());
+    SW_TRY(const auto info, binding.probe());
+    SW_TRY(const auto known, interpreter->contexts());
+    std::set<std::string> there;
+    for (const protocol::ContextInfo& context : known) there.insert(context.id);
+    std::set<std::string> expected;
+    for (const ContextRecord& context : contexts) {
+      if (context.binding != name) continue;
+      expected.insert(context.id);
+      if (context.language != info.language) return unlike(context.id);
+    }
+    // It may have one that an attempt to make it left behind.
+    if (!std::ranges::includes(there, expected) || there.size() > parts_.options.contexts_max)
+      return unlike(name);
   }
   return {};
 }

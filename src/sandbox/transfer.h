@@ -56,7 +56,7 @@ class Transfers {
   Result<void> write_objects(const StoredSandbox& stored, std::string_view id,
                              const WriteBytes& write);
   /// Whether it can be a sandbox here.
-  Result<void> check(const StoredSandbox& stored);
+  Result<void> check(storage::ObjectStorage& object, const StoredSandbox& stored);
   Result<void> check_rows(storage::Reader& reader) const;
 
   storage::Storage& storage_;
