@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 #include <exception>
+#include <set>
 #include <utility>
 
 namespace sw::storage {
@@ -91,6 +92,11 @@ Result<ObjectEntry> decode_object(BytesView bytes) {
          }));
   if (entry.layers.empty() || entry.layers.size() > kLayersMax)
     return damaged(fmt::format("an object with {} layers", entry.layers.size()));
+  const std::set<LayerNumber> distinct(entry.layers.begin(), entry.layers.end());
+  if (distinct.size() != entry.layers.size() || *distinct.begin() == kDirectoryLayer ||
+      *distinct.rbegin() > kLayerNumberMax) {
+    return damaged("an object with layers that cannot be");
+  }
   return entry;
 }
 

@@ -16,6 +16,8 @@
 namespace sw::storage {
 
 inline constexpr LayerNumber kDirectoryLayer = 0;
+/// Files are named by it.
+inline constexpr LayerNumber kLayerNumberMax = INT64_MAX;
 /// In one stack.
 inline constexpr std::size_t kLayersMax = 1000;
 

@@ -16,8 +16,7 @@ LayeredStorage::Held::Held(std::vector<Object*> objects) SW_NO_THREAD_SAFETY_ANA
     : objects_(std::move(objects)) {
   // All take them in one order.
   std::ranges::sort(objects_);
-  const auto rest = std::ranges::unique(objects_);
-  objects_.erase(rest.begin(), rest.end());
+  objects_.erase(std::unique(objects_.begin(), objects_.end()), objects_.end());
   for (Object* const object : objects_) object->use.lock();
 }
 

@@ -19,6 +19,7 @@ LayeredStorage::DirectoryChange::DirectoryChange(LayeredStorage& storage)
     : storage_(storage), lock_(storage.directory_mutex_), directory_({storage.directory_}, {}) {}
 
 Result<LayerPtr> LayeredStorage::DirectoryChange::new_layer(bool lowest, std::uint64_t owners) {
+  storage_.directory_mutex_.assert_held();
   const LayerNumber number = storage_.next_layer_++;
   numbered_ = true;
   SW_CHECK_OK(put_layer(directory_, number, {.owners = owners, .stored = false, .lowest = lowest}));
@@ -52,6 +53,7 @@ Result<void> LayeredStorage::DirectoryChange::release(const std::vector<LayerNum
 Result<std::unique_ptr<PendingCommit>> LayeredStorage::DirectoryChange::add(
     std::vector<Record::Owned> objects, std::vector<CommitRecord::Part> parts,
     Durability durability, bool frees_space) {
+  storage_.directory_mutex_.assert_held();
   const bool epoch = !storage_.epoch_written_;
   if (epoch) SW_CHECK_OK(write_counter(directory_, Counter::kEpoch, storage_.epoch_));
   if (numbered_) {
@@ -78,6 +80,10 @@ Result<void> LayeredStorage::start(std::uint64_t epoch) {
   SW_CHECK_OK(read_directory([&](Reader& directory) -> Result<void> {
     SW_TRY(const std::uint64_t last, read_counter(directory, Counter::kEpoch));
     SW_TRY(const std::uint64_t next, read_counter(directory, Counter::kNextLayer));
+    if (next >= kLayerNumberMax) {
+      return Error{ErrorCode::kCorrupt,
+                   "the directory of objects is damaged: there are no more numbers for layers"};
+    }
     const MutexLock lock(directory_mutex_);
     epoch_ = std::max(last + 1, epoch);
     next_layer_ = std::max(next, kDirectoryLayer + 1);

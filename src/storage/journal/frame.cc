@@ -187,14 +187,20 @@ std::optional<Frame> decode_frame(BytesView bytes, std::uint64_t salt) {
   const std::uint64_t seed = checksum(bytes.first(kFrameHeaderBytes - 8), frame.sequence ^ salt);
   if (!in.ok() || sum != checksum(table, seed)) return std::nullopt;
   Source headers(table);
+  std::uint64_t left = rows_bytes;
   for (std::uint32_t i = 0; i < parts; ++i) {
     FramePart part{.layer = headers.fixed<std::uint64_t>(), .rows = {}};
-    const BytesView rows = in.take(headers.fixed<std::uint64_t>());
+    const auto part_bytes = headers.fixed<std::uint64_t>();
+    if (part_bytes > left) return std::nullopt;
+    left -= part_bytes;
+    const BytesView rows = in.take(part_bytes);
     if (headers.fixed<std::uint64_t>() == checksum(rows, frame.sequence ^ salt) && in.ok()) {
       part.rows = decode_rows(rows);
     }
     frame.parts.push_back(std::move(part));
   }
+  // Else there would be no telling where the next one begins.
+  if (left != 0) return std::nullopt;
   frame.bytes = aligned(kFrameHeaderBytes + table.size() + static_cast<std::size_t>(rows_bytes));
   return frame;
 }

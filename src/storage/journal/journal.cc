@@ -174,9 +174,10 @@ void Journal::write_batch(MutexLock& lock) {
   gather(lock);
   std::deque<Queued> batch = std::exchange(queue_, {});
   Attempt attempt;
-  lock.unlock();
-  attempt = write(batch);
-  lock.lock();
+  {
+    const Unlocked unlocked(mutex_);
+    attempt = write(batch);
+  }
   writing_ = false;
   if (attempt.broken) broken_ = attempt.failure;
   for (const Queued& queued : attempt.refused) fail(queued, *attempt.failure);

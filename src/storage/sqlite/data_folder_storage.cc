@@ -159,41 +159,42 @@ void DataFolderStorage::work() {
   MutexLock lock(work_mutex_);
   while (!stopping_) {
     if (flush_wanted_) {
-      flush_now(lock);
+      flush_now();
     } else if (!merge_wanted_) {
       work_changed_.wait(lock);
     } else if (std::chrono::steady_clock::now() < not_before_) {
       // What merges commit is in memory until it can be moved.
       work_changed_.wait_until(lock, not_before_);
     } else {
-      merge_now(lock);
+      merge_now();
     }
   }
 }
 
-void DataFolderStorage::flush_now(MutexLock& lock) {
-  lock.unlock();
-  const auto flushed = flush();
-  if (!flushed.ok()) {
-    parts_->notice("cannot move the journal to the databases: " + flushed.error().message);
+void DataFolderStorage::flush_now() {
+  Result<void> flushed;
+  {
+    const Unlocked unlocked(work_mutex_);
+    flushed = flush();
+    if (!flushed.ok()) {
+      parts_->notice("cannot move the journal to the databases: " + flushed.error().message);
+    }
   }
-  lock.lock();
   flush_wanted_ = false;
   if (!flushed.ok()) not_before_ = std::chrono::steady_clock::now() + kRetryPause;
 }
 
-void DataFolderStorage::merge_now(MutexLock& lock) {
+void DataFolderStorage::merge_now() {
   merge_wanted_ = false;
-  lock.unlock();
   Result<bool> more = false;
   {
-    const MutexLock flush_lock(flush_mutex_);
+    const Unlocked unlocked(work_mutex_);
+    const MutexLock lock(flush_mutex_);
     more = merge_some();
+    // A full disk is told to those whose commits it concerns.
+    if (!more.ok() && more.error().code != ErrorCode::kUnavailable)
+      parts_->notice("layers cannot be merged: " + more.error().message);
   }
-  // A full disk is told to those whose commits it concerns.
-  if (!more.ok() && more.error().code != ErrorCode::kUnavailable)
-    parts_->notice("layers cannot be merged: " + more.error().message);
-  lock.lock();
   if (!more.ok() || *more) merge_wanted_ = true;
 }
 

@@ -64,8 +64,8 @@ class DataFolderStorage final : public LayeredStorage {
   void journal_written(std::uint64_t bytes) SW_EXCLUDES(work_mutex_);
   void work() SW_EXCLUDES(work_mutex_);
   /// One after the other, each without the mutex.
-  void flush_now(MutexLock& lock) SW_REQUIRES(work_mutex_);
-  void merge_now(MutexLock& lock) SW_REQUIRES(work_mutex_);
+  void flush_now() SW_REQUIRES(work_mutex_);
+  void merge_now() SW_REQUIRES(work_mutex_);
   void start_worker() SW_REQUIRES(work_mutex_);
   Result<void> write_layers() SW_REQUIRES(flush_mutex_);
 
