@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox_workers/bake/manifest.h"
+#include "base/describe.h"
 
 #include <fmt/format.h>
 
@@ -119,8 +120,8 @@ Result<Manifest> parse_manifest(std::string_view text, const FindFile& find_file
   try {
     return parse_object(json::parse(text).as_object(), find_file, find_build_files);
   } catch (const std::exception& problem) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("invalid manifest: {}", problem.what()),
-                 0};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("invalid manifest: {}", describe(problem)), 0};
   }
 }
 

@@ -12,7 +12,6 @@
 #include <cstring>
 
 #include "base/standard_streams.h"
-#include "cli/output_file.h"
 #include "cli/sandbox_command.h"
 #include "sandbox_workers/base/unique_fd.h"
 
@@ -56,9 +55,7 @@ Result<int> export_command(const Caller& caller, DataFolder& folder,
   SW_TRY(const Sandbox sandbox, open_sandbox(folder, options.sandbox));
   const ExportOptions selection{.contexts = options.contexts, .history = !options.without_history};
   if (options.file != "-") {
-    SW_TRY(OutputFile file, OutputFile::create(caller.reach(options.file)));
-    SW_CHECK_OK(sandbox.export_to([&](BytesView bytes) { return file.write(bytes); }, selection));
-    SW_CHECK_OK(file.commit());
+    SW_CHECK_OK(sandbox.export_to(caller.reach(options.file), selection));
     return 0;
   }
   const int out = caller.streams.fd(wasi::Stream::kStdout);

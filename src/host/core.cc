@@ -154,12 +154,13 @@ void Core::add_language(std::shared_ptr<engine::Engine> engine) {
   languages_.push_back(std::move(hosted));
 }
 
-std::optional<sandbox::InterpreterObject> Core::interpreter_object(const std::string& binding,
-                                                                   const std::string& key) const {
+std::optional<sandbox::TypedObject> Core::interpreter_object(const std::string& binding,
+                                                             const std::string& key) const {
   const auto found = std::ranges::find(languages_, binding, &HostedLanguage::binding);
   if (found == languages_.end()) return std::nullopt;
-  return sandbox::InterpreterObject{.name = found->worker->object_of(key),
-                                    .schema = interpreter::Worker::schema()};
+  return sandbox::TypedObject{.name = found->worker->object_of(key),
+                              .schema = interpreter::Worker::schema(),
+                              .tables = interpreter::Worker::tables()};
 }
 
 Result<const HostedLanguage*> Core::language(std::string_view name) const {

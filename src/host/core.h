@@ -81,8 +81,8 @@ class Core {
   Result<void> open_storage();
   Result<void> add_languages();
   void add_language(std::shared_ptr<engine::Engine> engine);
-  std::optional<sandbox::InterpreterObject> interpreter_object(const std::string& binding,
-                                                               const std::string& key) const;
+  std::optional<sandbox::TypedObject> interpreter_object(const std::string& binding,
+                                                         const std::string& key) const;
   std::shared_ptr<Started> begin(Run& run, RunDone done);
   /// Finds the sandbox and context of a run, and hands it over.
   Result<void> send(const std::string& sandbox, Run run, RunEvents& events,

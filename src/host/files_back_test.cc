@@ -195,6 +195,12 @@ TEST_P(FilesBack, ARunThatWasRolledBackLeavesTheStepBefore) {
   EXPECT_THAT(told.differ, ElementsAre("g"));
 }
 
+TEST_P(FilesBack, NoRunsCannotBeUndone) {
+  EXPECT_TRUE(host_->sandbox("s").run({.language = "javascript", .code = "1"}).ok());
+  const auto undone = host_->sandbox("s").context("javascript").undo(0, {.files = true});
+  EXPECT_EQ(undone.error().code, ErrorCode::kInvalidArgument);
+}
+
 INSTANTIATE_TEST_SUITE_P(Storages, FilesBack, testing::Bool(),
                          [](const auto& folder) { return folder.param ? "Folder" : "Memory"; });
 

@@ -79,15 +79,27 @@ Result<void> HostTarget::write_file(const std::string& path, BytesView content) 
   return path.empty() ? wasi::sync_to_disk(file.get(), shown) : Result<void>();
 }
 
+Result<UniqueFd> HostTarget::create_file() const {
+  UniqueFd file(
+      ::open(made("").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return errno_error(errno, fmt::format("cannot create {}", place_.native()));
+  return file;
+}
+
 Result<void> HostTarget::put(IfThere if_there) const {
   const fs::path from = made("");
   if (if_there == IfThere::kFail) {
     if (rename_if_free(from, place_)) return {};
     if (errno == EEXIST) return in_the_way(place_);
   } else {
+    struct stat status = {};
+    if (::lstat(place_.c_str(), &status) == 0 && !S_ISREG(status.st_mode) &&
+        !S_ISLNK(status.st_mode)) {
+      return Error{ErrorCode::kFileExists,
+                   fmt::format("{} exists, and only files can be replaced", place_.native()), 0};
+    }
     SW_CHECK_OK(keep_attributes(place_, from));
     if (::rename(from.c_str(), place_.c_str()) == 0) return {};
-    if (errno == EISDIR || errno == ENOTEMPTY || errno == ENOTDIR) return in_the_way(place_);
   }
   return errno_error(errno, fmt::format("cannot create {}", place_.native()));
 }

@@ -23,7 +23,11 @@ class HostTarget {
   /// "..".
   Result<void> make_folder(const std::string& path) const;
   Result<void> write_file(const std::string& path, BytesView content) const;
-  /// Puts it in its place. Errors: kFileExists for what may not be replaced.
+  /// The target itself as a file to be written in pieces. Only its owner can read it, unless it
+  /// replaces one that others can read.
+  Result<UniqueFd> create_file() const;
+  /// Puts it in its place. Only files and links are ever replaced.
+  /// Errors: kFileExists for what may not be replaced.
   Result<void> put(IfThere if_there) const;
 
  private:

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "host/core.h"
+#include "host/host_target.h"
+#include "wasi/host_file.h"
 
 namespace sw {
 
@@ -109,6 +111,17 @@ Result<Sandbox> Sandbox::fork(std::string new_id) const {
 Result<void> Sandbox::export_to(const WriteBytes& write, const ExportOptions& options) const {
   return core_->transfers().export_sandbox(
       id_, {.contexts = options.contexts, .history = options.history}, write);
+}
+
+Result<void> Sandbox::export_to(const std::filesystem::path& file,
+                                const ExportOptions& options) const {
+  SW_TRY(const auto target, host::HostTarget::create(file));
+  SW_TRY(const UniqueFd out, target.create_file());
+  SW_CHECK_OK(export_to(
+      [&](BytesView bytes) { return wasi::write_content(out.get(), bytes, file.native()); },
+      options));
+  SW_CHECK_OK(wasi::sync_to_disk(out.get(), file.native()));
+  return target.put(IfThere::kReplace);
 }
 
 Result<SandboxInfo> Sandbox::info() const {

@@ -6,9 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <functional>
 #include <string>
 
+#include "sandbox/archive.h"
+#include "sandbox/file_store.h"
+#include "sandbox/stored_sandbox.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/host.h"
 
@@ -154,6 +160,91 @@ TEST_P(Transfer, NamesAreCheckedAndDamageMakesNoSandbox) {
   EXPECT_THAT(import(to_, "b", part), HasSubstr("ends too early"));
   EXPECT_TRUE(to_.sandboxes()->empty());
   ASSERT_EQ(import(to_, "b", bytes), "");
+}
+
+/// An archive with a right checksum whose rows are others. `change` may alter a row.
+Bytes rewritten(const Bytes& bytes, const std::function<void(sandbox::ArchiveRow&)>& change) {
+  Bytes out;
+  const WriteBytes write = [&](BytesView part) -> Result<void> {
+    out.insert(out.end(), part.begin(), part.end());
+    return {};
+  };
+  const ReadBytes read = reading(bytes);
+  sandbox::ArchiveReader from(read);
+  sandbox::ArchiveWriter to(write);
+  while (true) {
+    auto record = from.next().value();
+    if (std::holds_alternative<sandbox::ArchiveEnd>(record)) break;
+    if (const auto* const object = std::get_if<sandbox::ArchiveObject>(&record)) {
+      EXPECT_TRUE(to.object(object->binding, object->schema).ok());
+    } else if (auto* const row = std::get_if<sandbox::ArchiveRow>(&record)) {
+      change(*row);
+      EXPECT_TRUE(to.row(row->table, row->key, row->value).ok());
+    }
+  }
+  EXPECT_TRUE(to.end().ok());
+  return out;
+}
+
+TEST_P(Transfer, WhatCannotBeASandboxIsRefusedThoughItsChecksumIsRight) {
+  fill("a");
+  const Bytes bytes = exported("a");
+  ASSERT_EQ(import(to_, "same", rewritten(bytes, [](auto&) {})), "");
+  for (const char* path : {"..", ".", "../file", "/file", "d/../file", "d//file"}) {
+    EXPECT_NE(import(to_, "b",
+                     rewritten(bytes,
+                               [&](sandbox::ArchiveRow& row) {
+                                 if (row.table == sandbox::kEntriesTable && row.key == "file")
+                                   row.key = path;
+                               })),
+              "")
+        << path;
+  }
+  EXPECT_THAT(import(to_, "b",
+                     rewritten(bytes,
+                               [](sandbox::ArchiveRow& row) {
+                                 if (row.table == sandbox::kEntriesTable) row.table = 0x50;
+                               })),
+              HasSubstr("of no table"));
+  EXPECT_THAT(import(to_, "b",
+                     rewritten(bytes,
+                               [](sandbox::ArchiveRow& row) {
+                                 if (row.table == sandbox::kContextsTable && row.key == "ruby")
+                                   row.key = "x";
+                               })),
+              HasSubstr("contexts of 'RUBY'"));
+  EXPECT_THAT(import(to_, "b",
+                     rewritten(bytes,
+                               [](sandbox::ArchiveRow& row) {
+                                 const auto at = as_text(row.value).find("\"language\":\"perl\"");
+                                 if (at != std::string_view::npos)
+                                   row.value[at + 12] = std::byte{'q'};
+                               })),
+              HasSubstr("contexts of 'perl'"));
+  EXPECT_THAT(import(to_, "b",
+                     rewritten(bytes,
+                               [](sandbox::ArchiveRow& row) {
+                                 if (row.table == sandbox::kContextsTable)
+                                   row.value.resize(2 << 20);
+                               })),
+              HasSubstr("too large"));
+  EXPECT_THAT(*to_.sandboxes(), ElementsAre("same"));
+}
+
+TEST_P(Transfer, AnExportReplacesFilesOnly) {
+  fill("a");
+  const auto pipe = folder_.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(from_.sandbox("a").export_to(pipe).error().code, ErrorCode::kFileExists);
+  EXPECT_EQ(from_.sandbox("a").files().copy_out("file", pipe, IfThere::kReplace).error().code,
+            ErrorCode::kFileExists);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  const auto file = folder_.path() / "file";
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_TRUE(from_.sandbox("a").export_to(file).ok());
+    EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms(0600));
+  }
+  EXPECT_EQ(import(to_, "b", read_file(file).value()), "");
 }
 
 TEST_P(Transfer, AReaderOrWriterThatFailsEndsIt) {

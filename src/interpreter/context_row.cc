@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 #include "interpreter/context_row.h"
+#include "base/describe.h"
 
 #include <fmt/format.h>
 
@@ -67,8 +68,8 @@ Result<ContextRow> decode_context_row(BytesView bytes) {
     }
     return row;
   } catch (const std::exception& problem) {
-    return Error{ErrorCode::kCorrupt, fmt::format("a context's row is damaged: {}", problem.what()),
-                 0};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("a context's row is damaged: {}", describe(problem)), 0};
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 #include "interpreter/contexts.h"
+#include "base/describe.h"
 
 #include <fmt/format.h>
 
@@ -49,7 +50,7 @@ Result<std::optional<Metadata>> read_metadata(storage::Reader& reader) {
                                   .last_used_ms = object.at("lastUsed").to_number<std::int64_t>()});
   } catch (const std::exception& problem) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("an Interpreter's row is damaged: {}", problem.what()), 0};
+                 fmt::format("an Interpreter's row is damaged: {}", describe(problem)), 0};
   }
 }
 
@@ -72,6 +73,11 @@ storage::Schema Contexts::schema() {
     return snapshot::add_histories(transaction, {}, &saved_step);
   };
   return {.steps = {add_histories}};
+}
+
+std::vector<storage::TableId> Contexts::tables() {
+  const snapshot::Options snapshots;
+  return {kMetaTable, kContextsTable, snapshots.contexts_table, snapshots.packs_table};
 }
 
 Result<std::unique_ptr<Contexts>> Contexts::open(storage::ObjectStorage& storage,

@@ -42,6 +42,8 @@ class Contexts {
 
   /// How the rows of an object came to look as they do.
   static storage::Schema schema();
+  /// All that it has.
+  static std::vector<storage::TableId> tables();
   /// `storage` and `clock` outlive it.
   static Result<std::unique_ptr<Contexts>> open(storage::ObjectStorage& storage,
                                                 object::Clock& clock,

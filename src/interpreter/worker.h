@@ -37,7 +37,9 @@ class Worker final : public RuntimeWorker {
   Result<std::shared_ptr<protocol::Interpreter>> interpreter(std::string_view key) override;
 
   /// Where the Interpreter `key` is in the storage.
+  /// Of the objects.
   static storage::Schema schema() { return Contexts::schema(); }
+  static std::vector<storage::TableId> tables() { return Contexts::tables(); }
   storage::ObjectName object_of(std::string_view key) const {
     return {.class_name = class_name_, .id = std::string(key)};
   }

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/file_log.h"
+#include "base/describe.h"
 
 #include <fmt/format.h>
 
@@ -61,7 +62,7 @@ Result<FileLog::Row> decode(BytesView bytes) {
     }
     return row;
   } catch (const std::exception& problem) {
-    return damaged(problem.what());
+    return damaged(describe(problem));
   }
 }
 

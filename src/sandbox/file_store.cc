@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/file_store.h"
+#include "base/describe.h"
 
 #include <fmt/format.h>
 
@@ -27,7 +28,8 @@ Result<Entry> decode(std::string_view path, BytesView bytes) {
     return file_entry_of(json::parse(as_text(bytes)));
   } catch (const std::exception& problem) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("the entry of /workspace/{} is damaged: {}", path, problem.what()), 0};
+                 fmt::format("the entry of /workspace/{} is damaged: {}", path, describe(problem)),
+                 0};
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/records.h"
+#include "base/describe.h"
 
 #include <fmt/format.h>
 
@@ -48,7 +49,7 @@ Result<T> decoded(std::string_view what, BytesView bytes, F read) {
     }
     return read(object);
   } catch (const std::exception& problem) {
-    return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged: {}", what, problem.what()), 0};
+    return Error{ErrorCode::kCorrupt, fmt::format("{} is damaged: {}", what, describe(problem)), 0};
   }
 }
 

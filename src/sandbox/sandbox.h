@@ -75,8 +75,7 @@ struct SandboxParts {
   /// Where all of them are kept, for copies of whole sandboxes; null: there are none.
   storage::Storage* storage = nullptr;
   /// The object of an Interpreter in the same storage, by its binding and key; absent: it is elsewhere.
-  std::function<std::optional<InterpreterObject>(const std::string& binding,
-                                                 const std::string& key)>
+  std::function<std::optional<TypedObject>(const std::string& binding, const std::string& key)>
       interpreter_object = {};
 };
 

@@ -10,6 +10,7 @@
 #include "sandbox/execution.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
+#include "sandbox_workers/protocol/answers.h"
 
 namespace sw::sandbox {
 
@@ -142,6 +143,7 @@ Result<VersionFiles> Sandbox::rewind(std::string_view id, const VersionOptions& 
 
 Result<VersionFiles> Sandbox::undo(std::string_view id, std::uint32_t runs,
                                    const VersionOptions& options) {
+  if (runs == 0) return protocol::refusal("runs must be at least 1");
   return rewind(id, options, [&](protocol::Interpreter& interpreter, protocol::JointChange& joint) {
     return interpreter.undo(id, runs, &joint);
   });

@@ -9,13 +9,21 @@
 
 #include "protocol/messages.h"
 #include "sandbox/file_log.h"
+#include "sandbox/file_store.h"
 #include "sandbox/names.h"
 #include "sandbox/sandbox.h"
 
 namespace sw::sandbox {
 
-Result<InterpreterObject> interpreter_object(const SandboxParts& parts, const std::string& binding,
-                                             const std::string& key) {
+TypedObject typed_sandbox(const storage::ObjectName& name) {
+  return {.name = name,
+          .schema = Sandbox::schema(),
+          .tables = {kMetaTable, kContextsTable, kEntriesTable, kContentsTable, kLogTable,
+                     kStepsTable}};
+}
+
+Result<TypedObject> interpreter_object(const SandboxParts& parts, const std::string& binding,
+                                       const std::string& key) {
   auto object = parts.interpreter_object ? parts.interpreter_object(binding, key) : std::nullopt;
   if (object) return *std::move(object);
   return Error{ErrorCode::kNotSupported,
@@ -73,7 +81,7 @@ Result<std::vector<storage::ObjectName>> interpreter_objects(const SandboxParts&
                                                              const StoredSandbox& stored) {
   std::vector<storage::ObjectName> names;
   for (const std::string& binding : stored.bindings) {
-    SW_TRY(InterpreterObject object, interpreter_object(parts, binding, stored.key));
+    SW_TRY(TypedObject object, interpreter_object(parts, binding, stored.key));
     names.push_back(std::move(object.name));
   }
   return names;
@@ -91,8 +99,8 @@ Result<void> add_copy(const SandboxParts& parts, const StoredSandbox& from,
                               return body(transaction);
                             }});
   for (const std::string& binding : from.bindings) {
-    SW_TRY(InterpreterObject source, interpreter_object(parts, binding, from.key));
-    SW_TRY(InterpreterObject target, interpreter_object(parts, binding, key));
+    SW_TRY(TypedObject source, interpreter_object(parts, binding, from.key));
+    SW_TRY(TypedObject target, interpreter_object(parts, binding, key));
     changes.copies.push_back({.from = std::move(source.name), .to = std::move(target.name)});
   }
   return {};

@@ -18,9 +18,11 @@ namespace sw::sandbox {
 
 struct SandboxParts;
 
-struct InterpreterObject {
+/// An object, and what objects of its class have.
+struct TypedObject {
   storage::ObjectName name;
   storage::Schema schema;
+  std::vector<storage::TableId> tables;  ///< that it has
 };
 
 struct StoredSandbox {
@@ -45,9 +47,10 @@ Result<void> erase_context(storage::Transaction& transaction, std::string_view i
 Result<StoredSandbox> read_stored_sandbox(storage::Reader& reader,
                                           const storage::ObjectName& object);
 
+TypedObject typed_sandbox(const storage::ObjectName& name);
 /// Errors: kNotSupported naming a binding whose Worker is elsewhere.
-Result<InterpreterObject> interpreter_object(const SandboxParts& parts, const std::string& binding,
-                                             const std::string& key);
+Result<TypedObject> interpreter_object(const SandboxParts& parts, const std::string& binding,
+                                       const std::string& key);
 /// Its Interpreters' objects. Errors: as above.
 Result<std::vector<storage::ObjectName>> interpreter_objects(const SandboxParts& parts,
                                                              const StoredSandbox& stored);

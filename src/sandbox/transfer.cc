@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/json.hpp>
 #include <memory>
 #include <utility>
@@ -21,10 +20,6 @@ namespace {
 
 namespace json = boost::json;
 
-/// All tables of a sandbox and of an Interpreter have smaller numbers.
-constexpr storage::TableId kTablesEnd = 0x80;
-constexpr std::array<storage::TableId, 6> kSandboxTables = {
-    kMetaTable, kContextsTable, kEntriesTable, kContentsTable, kLogTable, kStepsTable};
 /// What is stored of a context or of the sandbox beside files, in one row.
 constexpr std::size_t kRecordBytesMax = std::size_t{1} << 20;
 /// That are in memory at once.
@@ -57,8 +52,9 @@ Result<std::vector<ArchiveRow>> read_rows(storage::ObjectStorage& object, storag
   return rows;
 }
 
-Result<void> write_object(ArchiveWriter& archive, storage::ObjectStorage& object) {
-  for (storage::TableId table = 0; table < kTablesEnd; ++table) {
+Result<void> write_object(ArchiveWriter& archive, storage::ObjectStorage& object,
+                          const std::vector<storage::TableId>& tables) {
+  for (const storage::TableId table : tables) {
     std::string from;
     while (true) {
       SW_TRY(const auto rows, read_rows(object, table, from));
@@ -184,16 +180,15 @@ Result<void> Transfers::write_objects(const StoredSandbox& stored, std::string_v
   const std::int64_t now_ms = parts_.clock.now().time_since_epoch().count();
   SW_CHECK_OK(
       archive.about(json::serialize(json::object{{"sandbox", id}, {"exportedAt", now_ms}})));
-  const auto add = [&](const std::string& binding, const storage::ObjectName& name,
-                       const storage::Schema& schema) -> Result<void> {
-    SW_TRY(const auto object, storage_.open(name, schema));
-    SW_CHECK_OK(archive.object(binding, static_cast<std::uint32_t>(schema.steps.size())));
-    return write_object(archive, *object);
+  const auto add = [&](const std::string& binding, const TypedObject& what) -> Result<void> {
+    SW_TRY(const auto object, storage_.open(what.name, what.schema));
+    SW_CHECK_OK(archive.object(binding, static_cast<std::uint32_t>(what.schema.steps.size())));
+    return write_object(archive, *object, what.tables);
   };
-  SW_CHECK_OK(add("", stored.object, Sandbox::schema()));
+  SW_CHECK_OK(add("", typed_sandbox(stored.object)));
   for (const std::string& binding : stored.bindings) {
-    SW_TRY(const InterpreterObject object, interpreter_object(parts_, binding, stored.key));
-    SW_CHECK_OK(add(binding, object.name, object.schema));
+    SW_TRY(const TypedObject object, interpreter_object(parts_, binding, stored.key));
+    SW_CHECK_OK(add(binding, object));
   }
   return archive.end();
 }
@@ -230,7 +225,7 @@ class Transfers::Incoming {
     SW_CHECK_OK(flush());
     const bool is_sandbox = object.binding.empty();
     if (is_sandbox != (object_ == nullptr)) return damaged("its objects are in the wrong order");
-    InterpreterObject place{.name = sandbox_, .schema = Sandbox::schema()};
+    TypedObject place = typed_sandbox(sandbox_);
     if (!is_sandbox) {
       if (!bindings_.insert(object.binding).second) return damaged("an object is there twice");
       SW_CHECK_OK(Binding::find(parts_.bindings, object.binding));
@@ -240,6 +235,7 @@ class Transfers::Incoming {
       return protocol::refusal("The sandbox was exported by a later version of this program");
     }
     SW_TRY(object_, storage_.open(place.name, up_to(std::move(place.schema), object.schema)));
+    tables_ = std::move(place.tables);
     in_sandbox_ = is_sandbox;
     if (!is_sandbox) return {};
     return object_->transact([&](storage::Transaction& transaction) {
@@ -248,10 +244,9 @@ class Transfers::Incoming {
   }
 
   Result<void> add(ArchiveRow row) {
-    if (!object_ || row.table >= kTablesEnd) return damaged("a row is nowhere");
+    const bool has_place = object_ && std::ranges::find(tables_, row.table) != tables_.end();
+    if (!has_place) return damaged("a row is of no table");
     if (in_sandbox_) {
-      if (std::ranges::find(kSandboxTables, row.table) == kSandboxTables.end())
-        return damaged("a row is nowhere");
       // Those of the sandbox that it was.
       if (row.table == kMetaTable && row.key != kRecordKey) return {};
       if (row.table <= kContextsTable && row.value.size() > kRecordBytesMax)
@@ -306,6 +301,7 @@ class Transfers::Incoming {
   const storage::ObjectName sandbox_;
   const std::string key_ = new_interpreter_key();
   std::unique_ptr<storage::ObjectStorage> object_;  // whose rows come
+  std::vector<storage::TableId> tables_;            // that it has
   bool in_sandbox_ = false;
   std::set<std::string> bindings_;
   std::vector<ArchiveRow> rows_;  // not stored yet

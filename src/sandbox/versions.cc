@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 #include "sandbox/versions.h"
+#include "base/describe.h"
 
 #include <fmt/format.h>
 
@@ -43,7 +44,7 @@ Result<void> read_mark(BytesView bytes, SandboxCheckpoint& checkpoint) {
     return {};
   } catch (const std::exception& problem) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("checkpoint '{}' is damaged: {}", checkpoint.name, problem.what())};
+                 fmt::format("checkpoint '{}' is damaged: {}", checkpoint.name, describe(problem))};
   }
 }
 

@@ -27,7 +27,8 @@ class Backend {
   virtual Storage& restart() = 0;
 };
 
-class MemoryBackend final : public Backend {
+template <Bodies kBodies>
+class AnyMemoryBackend final : public Backend {
  public:
   Storage& restart() override {
     storage_.reset();
@@ -36,9 +37,12 @@ class MemoryBackend final : public Backend {
   }
 
  private:
-  MemoryDisk disk_;
+  MemoryDisk disk_{kBodies};
   std::unique_ptr<Storage> storage_;
 };
+using MemoryBackend = AnyMemoryBackend<Bodies::kOnce>;
+/// Runs each body twice, the first time in vain.
+using TwiceBackend = AnyMemoryBackend<Bodies::kTwice>;
 
 class SqliteBackend final : public Backend {
  public:

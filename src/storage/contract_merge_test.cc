@@ -14,19 +14,6 @@
 namespace sw::storage {
 namespace {
 
-class TwiceBackend final : public Backend {
- public:
-  Storage& restart() override {
-    storage_.reset();
-    storage_ = open_memory_storage(disk_);
-    return *storage_;
-  }
-
- private:
-  MemoryDisk disk_{Bodies::kTwice};
-  std::unique_ptr<Storage> storage_;
-};
-
 using Model = std::map<std::string, std::string>;
 const ObjectName kMain{"o", "main"};
 ObjectName numbered(int number) { return {"c", std::to_string(number)}; }

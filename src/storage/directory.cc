@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The sandbox-workers authors
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/directory.h"
+#include "base/describe.h"
 
 #include <fmt/format.h>
 
@@ -50,7 +51,7 @@ Result<T> decode(BytesView bytes, const std::function<T(const json::object&)>& r
   try {
     return read(json::parse(as_text(bytes)).as_object());
   } catch (const std::exception& problem) {
-    return damaged(problem.what());
+    return damaged(describe(problem));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <exception>
 
+#include "base/describe.h"
 #include "engine/embedded_files.h"
 #include "sandbox_workers/testing/conformance.h"
 
@@ -70,7 +71,8 @@ Result<ConformancePrograms> parse_programs(std::string_view text) {
   try {
     return from_object(json::parse(text).as_object());
   } catch (const std::exception& problem) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("bad programs: {}", problem.what()), 0};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("bad programs: {}", describe(problem)),
+                 0};
   }
 }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -161,6 +162,10 @@ class Sandbox {
   /// are in it, too. Runs that are under way are in it with what they had stored before.
   /// Errors: kNotFound if the sandbox does not exist; kContextNotFound; those of `write`.
   Result<void> export_to(const WriteBytes& write, const ExportOptions& options = {}) const;
+  /// To a file of the host, which appears whole or not at all, for its owner only. It replaces a file
+  /// of that name, and nothing else.
+  Result<void> export_to(const std::filesystem::path& file,
+                         const ExportOptions& options = {}) const;
 
   /// Stops its runs, ends its contexts as Context::remove does, and deletes everything in it. The
   /// next use makes a new, empty sandbox.

@@ -85,8 +85,6 @@ class Scenario {
   }
 };
 
-enum class Ending { kProcessDies, kPowerLost, kPowerLostTorn };
-
 class CrashAtEveryChange : public testing::TestWithParam<Ending> {};
 
 TEST_P(CrashAtEveryChange, LeavesTheLastCommitOrTheOneInFlight) {
@@ -130,11 +128,7 @@ TEST_P(CrashAtEveryChange, LeavesTheLastCommitOrTheOneInFlight) {
       while (storage.ok() && done < steps.size() && steps[done](**storage).ok()) ++done;
     }
     survived = !disk.failing();
-    if (GetParam() != Ending::kProcessDies) {
-      disk.lose_power(GetParam() == Ending::kPowerLost ? FaultyDisk::Unsynced::kLost
-                                                       : FaultyDisk::Unsynced::kTorn,
-                      random);
-    }
+    end(disk, GetParam(), random);
     disk.fail_from(1'000'000);
     disk.set_syncs(FaultyDisk::Syncs::kSkipped);
     const auto storage =
@@ -155,14 +149,7 @@ TEST_P(CrashAtEveryChange, LeavesTheLastCommitOrTheOneInFlight) {
   EXPECT_GT(fault, 100U);  // else the faults did not reach the steps
 }
 
-INSTANTIATE_TEST_SUITE_P(Endings, CrashAtEveryChange,
-                         testing::Values(Ending::kProcessDies, Ending::kPowerLost,
-                                         Ending::kPowerLostTorn),
-                         [](const auto& ending) {
-                           return ending.param == Ending::kProcessDies ? "ProcessDies"
-                                  : ending.param == Ending::kPowerLost ? "PowerLost"
-                                                                       : "PowerLostTorn";
-                         });
+INSTANTIATE_TEST_SUITE_P(Endings, CrashAtEveryChange, all_endings(), name_of);
 
 TEST(SqliteStorage, GoesOnAfterADiskThatWasFull) {
   const TemporaryDirectory folder = temporary();

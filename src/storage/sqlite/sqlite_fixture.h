@@ -12,9 +12,11 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <random>
 #include <sstream>
 
 #include "storage/sqlite/data_folder.h"
+#include "storage/sqlite/faulty_disk.h"
 #include "storage/sqlite/sqlite_storage.h"
 
 namespace sw::storage {
@@ -32,6 +34,26 @@ inline std::unique_ptr<Storage> open_storage(const std::filesystem::path& folder
   auto opened = open_sqlite_storage(folder, std::move(options));
   EXPECT_TRUE(opened.ok()) << opened.error().message;
   return opened.ok() ? *std::move(opened) : nullptr;
+}
+
+/// How a program ends before its time.
+enum class Ending { kProcessDies, kPowerLost, kPowerLostTorn };
+
+inline auto all_endings() {
+  return testing::Values(Ending::kProcessDies, Ending::kPowerLost, Ending::kPowerLostTorn);
+}
+
+inline std::string name_of(const testing::TestParamInfo<Ending>& ending) {
+  return ending.param == Ending::kProcessDies ? "ProcessDies"
+         : ending.param == Ending::kPowerLost ? "PowerLost"
+                                              : "PowerLostTorn";
+}
+
+inline void end(FaultyDisk& disk, Ending ending, std::mt19937& random) {
+  if (ending == Ending::kProcessDies) return;
+  disk.lose_power(
+      ending == Ending::kPowerLost ? FaultyDisk::Unsynced::kLost : FaultyDisk::Unsynced::kTorn,
+      random);
 }
 
 inline Result<void> put(Storage& storage, const ObjectName& name, std::string key,

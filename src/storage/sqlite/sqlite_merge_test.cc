@@ -70,8 +70,6 @@ std::vector<std::string> problems_of(const fs::path& folder) {
   return checked.ok() ? checked->problems : std::vector<std::string>();
 }
 
-enum class Ending { kProcessDies, kPowerLost, kPowerLostTorn };
-
 class CrashDuringMerges : public testing::TestWithParam<Ending> {};
 
 // Moments are chosen at random, as the merges go on beside the steps.
@@ -106,11 +104,7 @@ TEST_P(CrashDuringMerges, LoseNothingAndLeaveNoLayers) {
         }
       }
     }
-    if (GetParam() != Ending::kProcessDies) {
-      disk.lose_power(GetParam() == Ending::kPowerLost ? FaultyDisk::Unsynced::kLost
-                                                       : FaultyDisk::Unsynced::kTorn,
-                      random);
-    }
+    end(disk, GetParam(), random);
     disk.fail_from(1'000'000);
     disk.set_syncs(FaultyDisk::Syncs::kSkipped);
     {
@@ -130,14 +124,7 @@ TEST_P(CrashDuringMerges, LoseNothingAndLeaveNoLayers) {
   EXPECT_GT(merged, 0);  // else the faults came too early
 }
 
-INSTANTIATE_TEST_SUITE_P(Endings, CrashDuringMerges,
-                         testing::Values(Ending::kProcessDies, Ending::kPowerLost,
-                                         Ending::kPowerLostTorn),
-                         [](const auto& ending) {
-                           return ending.param == Ending::kProcessDies ? "ProcessDies"
-                                  : ending.param == Ending::kPowerLost ? "PowerLost"
-                                                                       : "PowerLostTorn";
-                         });
+INSTANTIATE_TEST_SUITE_P(Endings, CrashDuringMerges, all_endings(), name_of);
 
 TEST(SqliteMerge, IsTriedAgainAfterADiskThatWasFull) {
   const TemporaryDirectory folder = temporary();
