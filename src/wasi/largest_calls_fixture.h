@@ -35,9 +35,9 @@ inline constexpr std::uint64_t kBuffers = 1024;
 inline constexpr std::uint64_t kSubscriptions = 65536;
 inline constexpr std::uint64_t kPathBytes = kPathBytesMax;
 
-// A piece takes a millisecond or two, and sanitizers make it ten times slower, ThreadSanitizer a
-// hundred times. What is stopped between no pieces takes seconds.
-#if defined(__SANITIZE_THREAD__)
+// A piece takes a millisecond or two. AddressSanitizer makes it fifty times slower on a slow machine
+// and ThreadSanitizer a hundred times. What is stopped between no pieces takes seconds.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr std::chrono::nanoseconds kCpuAfterStopMax = std::chrono::milliseconds(500);
 #else
 inline constexpr std::chrono::nanoseconds kCpuAfterStopMax = std::chrono::milliseconds(100);
