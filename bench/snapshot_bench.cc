@@ -105,11 +105,11 @@ class Session {
       for (std::size_t j = 0; j < shape_.changed_bytes; ++j)
         counters[4 * j] = static_cast<std::byte>(random_());
     }
-    return must(store_->save(*live_, {.memory = SpanPageSource(memory_),
+    return must(store_->save(*live_, must(live_->encode({.memory = SpanPageSource(memory_),
                                       .image = image_,
                                       .changed = ranges_,
                                       .host_tables = tables_,
-                                      .time_ms = ++time_}));
+                                      .time_ms = ++time_}))));
   }
 
   Restored restore(Bytes& memory) {

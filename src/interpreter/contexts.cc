@@ -232,17 +232,16 @@ Result<void> Contexts::destroy() {
 
 // --- runs
 
-Result<snapshot::SaveStats> Contexts::save(snapshot::LiveMemory& live, snapshot::Step step,
+Result<snapshot::SaveStats> Contexts::save(snapshot::LiveMemory& live, snapshot::EncodedStep step,
                                            std::string_view id, ContextRow& row,
                                            const snapshot::Commit& commit) {
   ContextRow saved = row;
   saved.saved_execution = saved.executions;
-  saved.saved_ms = step.time_ms = now_ms();
-  step.number = saved.executions;
+  saved.saved_ms = step.stats().time_ms;
   const snapshot::ExtraWrites write_row = [&](storage::Transaction& transaction) {
     return transaction.put(kContextsTable, id, encode(saved));
   };
-  SW_TRY(const snapshot::SaveStats stats, snapshots_->save(live, step, used(write_row), commit));
+  SW_TRY(const snapshot::SaveStats stats, snapshots_->save(live, std::move(step), used(write_row), commit));
   row = std::move(saved);
   return stats;
 }

@@ -67,7 +67,7 @@ class Contexts {
   snapshot::SnapshotStore& snapshots() { return *snapshots_; }
 
   /// Stores a memory and the row of the run that left it, which it completes.
-  Result<snapshot::SaveStats> save(snapshot::LiveMemory& live, snapshot::Step step,
+  Result<snapshot::SaveStats> save(snapshot::LiveMemory& live, snapshot::EncodedStep step,
                                    std::string_view id, ContextRow& row,
                                    const snapshot::Commit& commit);
   /// The row of a run whose memory is not stored.

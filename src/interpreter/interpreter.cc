@@ -56,6 +56,7 @@ struct Interpreter::Execution {
   ContextRow row = {};
   std::unique_ptr<Resident> resident = {};
   ExecuteResponse response = {};
+  engine::SessionSnapshot memory = {};  // while it is saved
 
   const std::string& id() const { return args.run.context; }
   ContextRun& told() { return *response.outcome.context; }
@@ -348,10 +349,22 @@ Result<void> Interpreter::write(Execution& run) {
   return written;
 }
 
+/// Needs nothing that is shared, so that others of the contexts go on meanwhile.
+Result<snapshot::EncodedStep> Interpreter::encode(Execution& run) {
+  SW_TRY(run.memory, run.resident->session->snapshot());
+  const std::string about = about_step(run.args.run.code, *run.response.outcome.files);
+  return run.resident->live->encode({.memory = *run.memory.memory,
+                                     .image = run.memory.base,
+                                     .changed = run.memory.changed,
+                                     .host_tables = run.memory.extra,
+                                     .time_ms = run.row.last_used_ms,
+                                     .number = run.row.executions,
+                                     .about = about});
+}
+
 Result<void> Interpreter::save(Execution& run) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
   const auto begin = std::chrono::steady_clock::now();
-  const auto state = run.resident->session->snapshot();
   const snapshot::Commit commit_saved =
       [&](const snapshot::SaveStats& saved, const storage::TransactionBody& body)
           SW_REQUIRES(mutex_) -> Result<void> {
@@ -360,15 +373,14 @@ Result<void> Interpreter::save(Execution& run) {
     run.told().snapshot_bytes_written = saved.bytes_written;
     return commit(run, body);
   };
-  const std::string about = about_step(run.args.run.code, *run.response.outcome.files);
-  Result<snapshot::SaveStats> saved = state.ok() ? contexts_->save(*run.resident->live,
-                                                                   {.memory = *state->memory,
-                                                                    .image = state->base,
-                                                                    .changed = state->changed,
-                                                                    .host_tables = state->extra,
-                                                                    .about = about},
-                                                                   run.id(), run.row, commit_saved)
-                                                 : Result<snapshot::SaveStats>(state.error());
+  auto encoded = [&] {
+    const Unlocked unlocked(mutex_);
+    return encode(run);
+  }();
+  Result<snapshot::SaveStats> saved =
+      encoded.ok() ? contexts_->save(*run.resident->live, *std::move(encoded), run.id(), run.row,
+                                     commit_saved)
+                   : Result<snapshot::SaveStats>(std::move(encoded).error());
   if (!saved.ok()) {
     const ErrorCode code = saved.error().code;
     const bool cannot_be_saved =
@@ -382,7 +394,8 @@ Result<void> Interpreter::save(Execution& run) {
     return std::move(saved).error().while_doing("storing the run");
   }
   run.resident->bytes = run.resident->live->bookkeeping_bytes();
-  for (const ByteRange& range : state->changed) run.resident->bytes += range.end - range.begin;
+  for (const ByteRange& range : run.memory.changed)
+    run.resident->bytes += range.end - range.begin;
   return {};
 }
 

@@ -96,6 +96,7 @@ class Interpreter final : public protocol::Interpreter, public object::Object {
   void roll_back(Execution& run) SW_REQUIRES(mutex_);
   Result<void> store(Execution& run) SW_REQUIRES(mutex_);
   Result<void> save(Execution& run) SW_REQUIRES(mutex_);
+  static Result<snapshot::EncodedStep> encode(Execution& run);
   Result<void> write(Execution& run) SW_REQUIRES(mutex_);
   Result<void> commit(Execution& run, const storage::TransactionBody& body) SW_REQUIRES(mutex_);
   Result<protocol::ContextInfo> info_of(std::string_view id, const ContextRow& row)

@@ -49,4 +49,21 @@ Result<Bytes> Compression::decompress(BytesView compressed, std::size_t size) {
   return out;
 }
 
+std::unique_ptr<Compression> Compressions::take() {
+  {
+    const MutexLock lock(mutex_);
+    if (!idle_.empty()) {
+      auto taken = std::move(idle_.back());
+      idle_.pop_back();
+      return taken;
+    }
+  }
+  return std::make_unique<Compression>();
+}
+
+void Compressions::give_back(std::unique_ptr<Compression> idle) {
+  const MutexLock lock(mutex_);
+  idle_.push_back(std::move(idle));
+}
+
 }  // namespace sw::snapshot

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
+#include "base/thread_safety.h"
 #include "sandbox_workers/base/files.h"
 #include "sandbox_workers/base/result.h"
 
@@ -35,6 +37,18 @@ class Compression {
   std::unique_ptr<ZSTD_CCtx_s, FreeCompressor> compressor_;
   std::unique_ptr<ZSTD_DCtx_s, FreeDecompressor> decompressor_;
   Bytes scratch_;
+};
+
+/// Some that are used again: making one takes longer than a small step.
+/// Threads: any.
+class Compressions {
+ public:
+  std::unique_ptr<Compression> take();
+  void give_back(std::unique_ptr<Compression> idle);
+
+ private:
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Compression>> idle_ SW_GUARDED_BY(mutex_);
 };
 
 }  // namespace sw::snapshot

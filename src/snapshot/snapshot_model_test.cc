@@ -127,13 +127,13 @@ class Model {
 
   void save(const std::string& name, Running& r, bool must_work) {
     const auto ranges = r.guest.dirty();
-    const auto saved = store_->save(*r.live, {.memory = SpanPageSource(r.guest.memory()),
+    const auto saved = store_->save(*r.live, must(r.live->encode({.memory = SpanPageSource(r.guest.memory()),
                                               .image = image_,
                                               .changed = ranges,
                                               .host_tables = as_bytes(tables_),
                                               .time_ms = ++time_,
                                               .number = contexts_[name].steps + 1,
-                                              .about = "step"});
+                                              .about = "step"})));
     if (contexts_[name].versions.empty()) contexts_.erase(name);
     EXPECT_TRUE(saved.ok() || !must_work) << saved.error().message;
     if (saved.ok()) note_saved(name, r.guest, saved->version);
@@ -316,11 +316,11 @@ class Model {
       // It was reported as failed, but is there; this memory cannot go on, the stored one can.
       note_saved(name, r.guest, must(store_->latest(name)).id);
       EXPECT_FALSE(store_
-                       ->save(*r.live, {.memory = SpanPageSource(r.guest.memory()),
+                       ->save(*r.live, must(r.live->encode({.memory = SpanPageSource(r.guest.memory()),
                                         .image = image_,
                                         .changed = {},
                                         .host_tables = {},
-                                        .time_ms = 0})
+                                        .time_ms = 0})))
                        .ok());
       live_.erase(name);
     } else if (fault != Fault::kBodyRunsTwice && random_() % 2 == 0) {

@@ -33,6 +33,20 @@ std::size_t LiveMemory::bookkeeping_bytes() const {
          state_->recent.bytes() + state_->key_pages.bytes() + state_->host_tables.size();
 }
 
+Result<EncodedStep> LiveMemory::encode(const Step& step) {
+  auto compression = state_->compressions->take();
+  auto encoded = encode_step(*state_, step, *compression);
+  state_->compressions->give_back(std::move(compression));
+  if (!encoded.ok()) return std::move(encoded).error();
+  return EncodedStep(std::make_unique<EncodedStep::State>(*std::move(encoded)));
+}
+
+EncodedStep::EncodedStep(std::unique_ptr<State> state) : state_(std::move(state)) {}
+EncodedStep::EncodedStep(EncodedStep&&) noexcept = default;
+EncodedStep& EncodedStep::operator=(EncodedStep&&) noexcept = default;
+EncodedStep::~EncodedStep() = default;
+const SaveStats& EncodedStep::stats() const { return state_->stats; }
+
 // ------------------------------------------------------------------------------------------------
 // Store
 
@@ -65,11 +79,14 @@ Result<LiveMemory> SnapshotStore::begin(std::string_view context, std::string_vi
   SW_CHECK_OK(check_context_name(context));
   SW_CHECK_OK(state_->refresh());
   if (build.size() > kBuildBytesMax) return invalid("the build's name is too long");
-  auto live = std::make_shared<LiveMemory::State>(std::string(context), std::string(build),
-                                                  state_->options.recent_bytes_max);
+  auto live = state_->new_memory(context, build);
   if (has(context)) {
     SW_TRY(const ContextEntry* const record, state_->find(context));
+    live->owner = record->owner;
     live->based_on = record->newest.id;
+    live->step = record->newest.step;
+  } else {
+    live->owner = state_->next_owner++;
   }
   return LiveMemory(std::move(live));
 }
@@ -79,84 +96,66 @@ struct SnapshotStore::State::PendingSave {
   bool is_new = false;  ///< the context is
   ContextEntry fresh = {};
   ContextEntry* record = nullptr;
-  PreparedStep prepared = {};
   Addition addition = {};
   CollectionStep garbage = {};
 };
 
-Result<void> SnapshotStore::State::prepare(PendingSave& save, LiveMemory::State& memory,
-                                           const Step& step) {
+Result<void> SnapshotStore::State::prepare(PendingSave& save, const LiveMemory::State& memory,
+                                           const EncodedStep::State& step) {
   save.is_new = !contexts.contains(memory.context);
-  save.fresh = new_entry(next_owner, next_owner, 1);
+  save.fresh = new_entry(memory.owner, memory.owner, 1);
   save.record = &save.fresh;
   if (!save.is_new) {
     SW_TRY(save.record, find(memory.context));
   }
-  ContextEntry& record = *save.record;
-  const KeptVersion before = record.newest;
-  if (memory.based_on != before.id) {
+  const KeptVersion& before = save.record->newest;
+  if (step.version.parent != before.id) {
     return invalid(fmt::format(
         "context \"{}\" has advanced past this memory: its newest version is {}, not {}",
-        memory.context, to_string(before.id), to_string(memory.based_on)));
+        memory.context, to_string(before.id), to_string(step.version.parent)));
   }
-  KeptVersion& version = save.addition.version;
-  version = {.parent = before.id,
-             .step = step.number != 0 ? step.number : before.step + 1,
-             .time_ms = step.time_ms};
-  save.addition.about = step.about.substr(0, kAboutBytesMax);
-  const std::uint64_t interval = key_interval(options.history);
-  const bool key_step =
-      memory.key_sequence == 0 || version.step / interval != before.step / interval;
-  SW_TRY(save.prepared,
-         prepare_step(memory, step, key_step, {record.owner, record.next_sequence}, compression));
-  version.id = save.prepared.stats.version;
-  version.bytes = save.prepared.stats.bytes_written;
-  if (save.is_new) return {};
-  save.garbage = collect_a_little(record.family, save.prepared.packs.size());
+  save.addition = {.version = step.version, .about = step.about};
+  if (!save.is_new) save.garbage = collect_a_little(save.record->family, step.packs.size());
   return {};
 }
 
 Result<void> SnapshotStore::State::write(storage::Transaction& transaction, const PendingSave& save,
-                                         std::string_view context) {
+                                         const EncodedStep::State& step, std::string_view context) {
   const ContextEntry& record = *save.record;
   if (save.is_new) {
-    SW_CHECK_OK(put_next_owner(transaction, options.contexts_table, next_owner + 1));
+    SW_CHECK_OK(put_next_owner(transaction, options.contexts_table, next_owner));
     SW_CHECK_OK(put_context(transaction, options.contexts_table, context, record));
   }
-  for (const auto& [id, bytes] : save.prepared.packs) {
+  for (const auto& [id, bytes] : step.packs) {
     SW_CHECK_OK(transaction.put(options.packs_table, pack_key(record.family, id), bytes));
   }
   SW_CHECK_OK(write(transaction, record, save.addition));
   return apply(transaction, record.family, save.garbage);
 }
 
-Result<SaveStats> SnapshotStore::save(LiveMemory& live, const Step& step,
+Result<SaveStats> SnapshotStore::save(LiveMemory& live, EncodedStep encoded,
                                       const ExtraWrites& extra_writes, const Commit& commit) {
   State& s = *state_;
   LiveMemory::State& memory = live.state();
+  EncodedStep::State& step = encoded.state();
   SW_CHECK_OK(s.refresh());
   State::PendingSave save;
   SW_CHECK_OK(s.prepare(save, memory, step));
-  SaveStats stats = save.prepared.stats;
-  stats.stored_pages = save.prepared.stored_pages;
-  stats.time_ms = step.time_ms;
+  SaveStats stats = step.stats;
   for (const CollectionStep::Change& change : save.garbage.changes)
     stats.bytes_written += change.bytes ? change.bytes->size() : 0;
   const storage::TransactionBody body = [&](storage::Transaction& transaction) -> Result<void> {
-    SW_CHECK_OK(s.write(transaction, save, memory.context));
+    SW_CHECK_OK(s.write(transaction, save, step, memory.context));
     return extra_writes ? extra_writes(transaction) : Result<void>();
   };
   SW_CHECK_OK(s.noting(commit ? commit(stats, body) : s.storage.transact(body)));
-  if (save.is_new) {
-    ++s.next_owner;
+  if (save.is_new)
     save.record = &s.contexts.emplace(memory.context, std::move(save.fresh)).first->second;
-  }
-  for (const auto& [id, count] : save.prepared.entry_counts) s.entry_counts[id] = count;
-  s.note_committed(
-      *save.record, save.addition,
-      {.packs = save.prepared.packs.size(), .bytes = save.prepared.stats.bytes_written});
+  for (const auto& [id, count] : step.entry_counts) s.entry_counts[id] = count;
+  s.note_committed(*save.record, save.addition,
+                   {.packs = step.packs.size(), .bytes = step.stats.bytes_written});
   s.note_applied(s.families[save.record->family], save.garbage);
-  remember(memory, std::move(save.prepared), step);
+  remember(memory, std::move(step));
   return stats;
 }
 
@@ -177,14 +176,13 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
                                         std::string_view build, BytesView image, PageSink& memory,
                                         const LeaveOut& leave_out) {
   SW_TRY(ContextEntry* const record, state_->find(context));
-  SW_CHECK_OK(state_->kept_of(*record, version));
+  SW_TRY(const KeptVersion kept, state_->kept_of(*record, version));
   std::shared_ptr<LiveMemory::State> live;
   Bytes host_tables;
   std::uint64_t pages_written = 0;
   std::uint64_t packs_read = 0;
   SW_CHECK_OK(state_->storage.read([&](storage::Reader& reader) -> Result<void> {
-    live = std::make_shared<LiveMemory::State>(std::string(context), std::string(build),
-                                               state_->options.recent_bytes_max);
+    live = state_->new_memory(context, build);
     PackReader packs = state_->reader_of(reader, record->family);
     SW_TRY(const auto pack, packs.pack(version));
     if (!pack->version) return not_found("version", to_string(version));
@@ -213,7 +211,9 @@ Result<Restored> SnapshotStore::restore(std::string_view context, VersionId vers
   }));
   live->host_tables = host_tables;
   live->memory_bytes = memory.memory_bytes();
+  live->owner = record->owner;
   live->based_on = version;
+  live->step = kept.step;
   live->family = record->family;
   PageLoader load = live->unread_pages == 0 ? PageLoader() : state_->loader_of(live, image);
   return Restored{LiveMemory(std::move(live)), std::move(host_tables), std::move(load),

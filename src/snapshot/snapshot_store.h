@@ -8,7 +8,8 @@
 // begins at a version of the first; all three only refer to what is stored.
 //
 //   auto live = store.begin("c1", build);                        a memory as the image has it
-//   store.save(live, {.memory = …, .image = …, .changed = …});   after each run
+//   auto step = live.encode({.memory = …, .image = …, .changed = …});   after each run
+//   store.save(live, *std::move(step));
 //   auto newest = store.latest("c1");                            in another process:
 //   auto restored = store.restore("c1", newest->id, build, image, memory);
 //
@@ -114,6 +115,23 @@ struct StoreStats {
   std::string damage;
 };
 
+/// What a step will write, until it is saved. Refers to the memory that it is of.
+class EncodedStep {
+ public:
+  struct State;
+
+  explicit EncodedStep(std::unique_ptr<State> state);
+  EncodedStep(EncodedStep&&) noexcept;
+  EncodedStep& operator=(EncodedStep&&) noexcept;
+  ~EncodedStep();
+
+  const SaveStats& stats() const;
+  State& state() { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
 /// A memory in use: what of it is known to be stored. Belongs to the instance whose memory it is:
 /// they live and die together.
 class LiveMemory {
@@ -134,6 +152,11 @@ class LiveMemory {
   std::uint64_t unread_pages() const;
   /// How much memory the bookkeeping takes.
   std::size_t bookkeeping_bytes() const;
+
+  /// Finds what has changed, to be saved next. The store may be used by others meanwhile, for other
+  /// memories; this takes most of a save's time.
+  /// Errors: kInvalidArgument for sizes or ranges that cannot be, kLimitExceeded for host tables.
+  Result<EncodedStep> encode(const Step& step);
 
   State& state() { return *state_; }
 
@@ -187,7 +210,7 @@ class SnapshotStore {
   /// A memory as the image has it. Nothing is written before `save`; what the context holds until
   /// then stays, and can be undone to afterwards.
   Result<LiveMemory> begin(std::string_view context, std::string_view build);
-  Result<SaveStats> save(LiveMemory& live, const Step& step, const ExtraWrites& extra_writes = {},
+  Result<SaveStats> save(LiveMemory& live, EncodedStep step, const ExtraWrites& extra_writes = {},
                          const Commit& commit = {});
 
   Result<VersionInfo> latest(std::string_view context);

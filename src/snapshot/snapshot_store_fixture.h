@@ -35,21 +35,20 @@ class SnapshotStoreTest : public testing::Test {
 
   SaveStats save(LiveMemory& live, Guest& guest, std::string_view tables = "tables") {
     const auto ranges = guest.dirty();
-    return must(store_->save(live, {.memory = SpanPageSource(guest.memory()),
+    return must(store_->save(live, must(live.encode({.memory = SpanPageSource(guest.memory()),
                                     .image = image_,
                                     .changed = ranges,
                                     .host_tables = as_bytes(tables),
-                                    .time_ms = ++time_}));
+                                    .time_ms = ++time_}))));
   }
   Result<SaveStats> try_save(LiveMemory& live, Guest& guest, const ExtraWrites& extra_writes = {}) {
     const auto ranges = guest.dirty();
-    return store_->save(live,
-                        {.memory = SpanPageSource(guest.memory()),
-                         .image = image_,
-                         .changed = ranges,
-                         .host_tables = {},
-                         .time_ms = ++time_},
-                        extra_writes);
+    SW_TRY(EncodedStep step, live.encode({.memory = SpanPageSource(guest.memory()),
+                                          .image = image_,
+                                          .changed = ranges,
+                                          .host_tables = {},
+                                          .time_ms = ++time_}));
+    return store_->save(live, std::move(step), extra_writes);
   }
 
   struct Loaded {

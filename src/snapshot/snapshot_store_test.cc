@@ -162,13 +162,10 @@ TEST_F(SnapshotStoreTest, RangesThatOverlapAreRefused) {
   Guest guest(image_);
   LiveMemory live = must(store_->begin("c", kBuild));
   const std::vector<ByteRange> ranges = {{0, 8192}, {4096, 8192}};
-  EXPECT_EQ(store_
-                ->save(live, {.memory = SpanPageSource(guest.memory()),
+  EXPECT_EQ(live.encode({.memory = SpanPageSource(guest.memory()),
                               .image = image_,
                               .changed = ranges,
-                              .host_tables = {}})
-                .error()
-                .code,
+                              .host_tables = {}}).error().code,
             ErrorCode::kInvalidArgument);
 }
 
@@ -177,10 +174,10 @@ TEST_F(SnapshotStoreTest, RangesNeedNotBeginAtPages) {
   LiveMemory live = must(store_->begin("c", kBuild));
   guest.write(4090, "across two pages");
   const std::vector<ByteRange> ranges = {{4090, 4095}, {4097, 4100}};
-  must(store_->save(live, {.memory = SpanPageSource(guest.memory()),
+  must(store_->save(live, must(live.encode({.memory = SpanPageSource(guest.memory()),
                            .image = image_,
                            .changed = ranges,
-                           .host_tables = {}}));
+                           .host_tables = {}}))));
   EXPECT_EQ(load("c").guest.memory(), guest.memory());
 }
 

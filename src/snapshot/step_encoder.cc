@@ -14,24 +14,28 @@ namespace {
 /// A difference this small is taken without looking for a smaller one.
 constexpr std::size_t kSmallDifference = 128;
 
-PageView content_of(const PreparedStep::Change& change) {
+using Encoded = EncodedStep::State;
+
+PageView content_of(const Encoded::Change& change) {
   return change.content.first<kPageBytes>();
 }
 
 class StepEncoder {
  public:
-  StepEncoder(LiveMemory::State& live, const Step& step, bool key_step, PackId first,
+  StepEncoder(LiveMemory::State& live, const Step& step, std::uint64_t number,
               Compression& compression)
       : live_(live),
         step_(step),
-        key_step_(key_step),
-        bases_(live, key_step),
-        first_(first),
+        number_(number),
+        key_step_(live.key_sequence == 0 ||
+                  number / live.key_interval != live.step / live.key_interval),
+        bases_(live, key_step_),
+        first_{live.owner, live.based_on.sequence + 1},
         compression_(compression),
         memory_pages_(static_cast<std::uint32_t>(step.memory.memory_bytes() / kPageBytes)),
         image_pages_(static_cast<std::uint32_t>(step.image.size() / kPageBytes)) {}
 
-  Result<PreparedStep> prepare() {
+  Result<Encoded> encode() {
     SW_CHECK_OK(check());
     out_.digest = live_.digest;
     out_.stored_pages = live_.stored_pages;
@@ -43,11 +47,26 @@ class StepEncoder {
     SW_CHECK_OK(encode_pages());
     SW_CHECK_OK(encode_version());
     for (const auto& [id, bytes] : out_.packs) out_.stats.bytes_written += bytes.size();
+    describe();
     return std::move(out_);
   }
 
  private:
-  using Change = PreparedStep::Change;
+  using Change = Encoded::Change;
+
+  /// What is to be known of the step when it is saved.
+  void describe() {
+    out_.stats.stored_pages = out_.stored_pages;
+    out_.stats.time_ms = step_.time_ms;
+    out_.version = {.id = out_.stats.version,
+                    .parent = live_.based_on,
+                    .step = number_,
+                    .time_ms = step_.time_ms,
+                    .bytes = out_.stats.bytes_written};
+    out_.about = step_.about.substr(0, kAboutBytesMax);
+    out_.memory_bytes = step_.memory.memory_bytes();
+    out_.host_tables.assign(step_.host_tables.begin(), step_.host_tables.end());
+  }
 
   Result<void> check() const {
     for (const std::uint64_t bytes :
@@ -332,9 +351,10 @@ class StepEncoder {
 
   LiveMemory::State& live_;
   const Step& step_;
+  const std::uint64_t number_;
   const bool key_step_;
   const BaseChooser bases_;
-  PackId first_;
+  const PackId first_;
   PackId last_;
   Compression& compression_;
   std::uint32_t memory_pages_;
@@ -343,7 +363,7 @@ class StepEncoder {
   std::size_t next_page_ = 0;
   std::size_t pack_entries_max_ = kPackEntriesMax;
   Pack pack_;  // being filled
-  PreparedStep out_;
+  Encoded out_;
 };
 
 void count_page(LiveMemory::State& live, PackId pack, int change) {
@@ -354,9 +374,9 @@ void count_page(LiveMemory::State& live, PackId pack, int change) {
 }
 
 /// What the pages that a step changes were in the last key step, if it is the first to.
-void remember_key_pages(LiveMemory::State& live, const PreparedStep& step) {
+void remember_key_pages(LiveMemory::State& live, const Encoded& step) {
   if (step.key_sequence != live.key_sequence) return live.key_pages.clear();
-  for (const PreparedStep::Change& change : step.changes) {
+  for (const Encoded::Change& change : step.changes) {
     const PageState& before = live.table.at(change.page);
     const Page* const recent = live.recent.find(change.page);
     const bool in_key_step = before.stored() && before.place.pack.sequence <= live.key_sequence;
@@ -366,14 +386,14 @@ void remember_key_pages(LiveMemory::State& live, const PreparedStep& step) {
 
 }  // namespace
 
-Result<PreparedStep> prepare_step(LiveMemory::State& live, const Step& step, bool key_step,
-                                  PackId first, Compression& compression) {
-  return StepEncoder(live, step, key_step, first, compression).prepare();
+Result<Encoded> encode_step(LiveMemory::State& live, const Step& step, Compression& compression) {
+  const std::uint64_t number = step.number != 0 ? step.number : live.step + 1;
+  return StepEncoder(live, step, number, compression).encode();
 }
 
-void remember(LiveMemory::State& live, PreparedStep step, const Step& input) {
+void remember(LiveMemory::State& live, Encoded step) {
   remember_key_pages(live, step);
-  for (const PreparedStep::Change& change : step.changes) {
+  for (const Encoded::Change& change : step.changes) {
     count_page(live, live.table.at(change.page).place.pack, -1);
     count_page(live, change.state.place.pack, +1);
     if (change.removed) live.recent.erase(change.page);
@@ -383,12 +403,13 @@ void remember(LiveMemory::State& live, PreparedStep step, const Step& input) {
   }
   for (auto& [region, stored] : step.regions) live.table.region(region) = std::move(stored);
   live.based_on = step.stats.version;
+  live.step = step.version.step;
   live.key_sequence = step.key_sequence;
-  live.memory_bytes = input.memory.memory_bytes();
+  live.memory_bytes = step.memory_bytes;
   live.digest = step.digest;
   live.stored_pages = step.stored_pages;
   live.host_tables_pack = step.host_tables_pack;
-  live.host_tables.assign(input.host_tables.begin(), input.host_tables.end());
+  live.host_tables = std::move(step.host_tables);
 }
 
 }  // namespace sw::snapshot

@@ -15,6 +15,7 @@
 #include "sandbox_workers/base/result.h"
 #include "snapshot/base_chooser.h"
 #include "snapshot/compression.h"
+#include "snapshot/history.h"
 #include "snapshot/live_memory.h"
 #include "snapshot/page_table.h"
 #include "snapshot/snapshot_store.h"
@@ -31,7 +32,7 @@ inline constexpr std::size_t kMovedPagesMax = 64;
 /// its own: who restores it reads that, and then little for each page that is asked for.
 inline constexpr std::size_t kLargeStepPackEntries = 64;
 
-struct PreparedStep {
+struct EncodedStep::State {
   struct Change {
     std::uint32_t page = 0;
     BytesView content{};   ///< a page of the step's memory; empty if it is removed
@@ -46,14 +47,19 @@ struct PreparedStep {
   std::uint64_t digest = 0;
   std::uint64_t stored_pages = 0;
   PackId host_tables_pack;
+  Bytes host_tables;
   std::uint32_t key_sequence = 0;
+  std::uint64_t memory_bytes = 0;
+  KeptVersion version;
+  std::string about;
   SaveStats stats;
 };
 
-/// `first` is its first pack. A key step writes all pages that steps since the last one wrote.
+/// A key step writes all pages that steps since the last one wrote.
 /// Errors: kInvalidArgument for sizes or ranges that cannot be; kLimitExceeded for host tables.
-Result<PreparedStep> prepare_step(LiveMemory::State& live, const Step& step, bool key_step,
-                                  PackId first, Compression& compression);
-void remember(LiveMemory::State& live, PreparedStep step, const Step& input);
+Result<EncodedStep::State> encode_step(LiveMemory::State& live, const Step& step,
+                                       Compression& compression);
+/// The step is stored.
+void remember(LiveMemory::State& live, EncodedStep::State step);
 
 }  // namespace sw::snapshot

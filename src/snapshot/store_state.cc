@@ -41,6 +41,15 @@ PackReader SnapshotStore::State::reader_of(storage::Reader& reader, std::uint32_
   return {reader, options.packs_table, family, compression};
 }
 
+std::shared_ptr<LiveMemory::State> SnapshotStore::State::new_memory(std::string_view context,
+                                                                    std::string_view build) {
+  auto live = std::make_shared<LiveMemory::State>(std::string(context), std::string(build),
+                                                  options.recent_bytes_max);
+  live->key_interval = key_interval(options.history);
+  live->compressions = compressions;
+  return live;
+}
+
 PageLoader SnapshotStore::State::loader_of(const std::shared_ptr<LiveMemory::State>& live,
                                            BytesView image) {
   partly_read.emplace_back(live);
@@ -238,7 +247,8 @@ Result<void> SnapshotStore::State::refresh() {
     return {};
   }));
   contexts = std::move(catalog.contexts);
-  next_owner = catalog.next_owner;
+  // Memories that were not saved yet may have been given some.
+  next_owner = std::max(next_owner, catalog.next_owner);
   families.clear();
   entry_counts.clear();
   stale = false;

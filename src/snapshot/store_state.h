@@ -57,6 +57,8 @@ struct SnapshotStore::State {
   storage::ObjectStorage& storage;
   Options options;
   Compression compression;
+  /// For memories that are encoded while the store is in use.
+  const std::shared_ptr<Compressions> compressions = std::make_shared<Compressions>();
   ContextEntries contexts;
   std::uint32_t next_owner = 1;
   std::map<std::uint32_t, Family> families;
@@ -69,6 +71,8 @@ struct SnapshotStore::State {
   std::vector<std::weak_ptr<LiveMemory::State>> partly_read;
 
   PackReader reader_of(storage::Reader& reader, std::uint32_t family);
+  /// One that knows nothing of what is stored.
+  std::shared_ptr<LiveMemory::State> new_memory(std::string_view context, std::string_view build);
 
   // --- what is known of a context
 
@@ -102,9 +106,10 @@ struct SnapshotStore::State {
   /// Reads again what may be out of date. To be called first in each operation.
   Result<void> refresh();
   struct PendingSave;
-  Result<void> prepare(PendingSave& save, LiveMemory::State& memory, const Step& step);
+  Result<void> prepare(PendingSave& save, const LiveMemory::State& memory,
+                       const EncodedStep::State& step);
   Result<void> write(storage::Transaction& transaction, const PendingSave& save,
-                     std::string_view context);
+                     const EncodedStep::State& step, std::string_view context);
   Result<void> write(storage::Transaction& transaction, const ContextEntry& record,
                      const Addition& addition) const;
   void note_committed(ContextEntry& record, const Addition& addition, const Written& written);
