@@ -394,8 +394,7 @@ Result<void> Interpreter::save(Execution& run) {
     return std::move(saved).error().while_doing("storing the run");
   }
   run.resident->bytes = run.resident->live->bookkeeping_bytes();
-  for (const ByteRange& range : run.memory.changed)
-    run.resident->bytes += range.end - range.begin;
+  for (const ByteRange& range : run.memory.changed) run.resident->bytes += range.end - range.begin;
   return {};
 }
 

@@ -24,8 +24,8 @@ struct LiveMemory::State {
   std::string context;
   std::string build;
   std::uint32_t owner = 0;  ///< of the packs that it writes
-  PackId based_on;  ///< the context's newest version when this was loaded or last saved
-  std::uint64_t step = 0;  ///< of that version
+  PackId based_on;          ///< the context's newest version when this was loaded or last saved
+  std::uint64_t step = 0;   ///< of that version
   std::uint64_t key_interval = 1;
   std::shared_ptr<Compressions> compressions;  ///< shared with the store
   std::uint64_t memory_bytes = 0;

@@ -31,17 +31,25 @@ std::uint64_t sum_of_bytes(std::uint64_t word) {
   return (((word & kEven) + ((word >> 8U) & kEven)) * 0x0001000100010001U) >> 48U;
 }
 
-std::size_t skip_zeros(const Page& page, std::size_t at) {
-  while (at + kWordBytes <= kPageBytes && word_at(page.data() + at) == 0) at += kWordBytes;
-  while (at < kPageBytes && page[at] == std::byte{0}) ++at;
+/// The first place from `at` on where the pages differ.
+std::size_t skip_equal(PageView a, PageView b, std::size_t at) {
+  const auto differs = [&](std::size_t i) { return word_at(a.data() + i) ^ word_at(b.data() + i); };
+  constexpr std::size_t kBlock = 8 * kWordBytes;
+  for (; at + kBlock <= kPageBytes; at += kBlock) {
+    std::uint64_t any = 0;
+    for (std::size_t i = at; i < at + kBlock; i += kWordBytes) any |= differs(i);
+    if (any != 0) break;
+  }
+  while (at + kWordBytes <= kPageBytes && differs(at) == 0) at += kWordBytes;
+  while (at < kPageBytes && a[at] == b[at]) ++at;
   return at;
 }
 
-/// End of the run that begins at `at`.
-std::size_t run_end(const Page& page, std::size_t at) {
+/// End of the run of differences that begins at `at`.
+std::size_t run_end(PageView a, PageView b, std::size_t at) {
   std::size_t end = at + 1;
   for (std::size_t i = end; i < kPageBytes && i - end <= kGapMax; ++i) {
-    if (page[i] != std::byte{0}) end = i + 1;
+    if (a[i] != b[i]) end = i + 1;
   }
   return end;
 }
@@ -95,17 +103,14 @@ void xor_into(Page& page, PageView other) {
   }
 }
 
-bool append_sparse(Bytes& out, const Page& difference, std::size_t bytes_max) {
+bool append_sparse(Bytes& out, PageView a, PageView b, std::size_t bytes_max) {
   const std::size_t size_before = out.size();
   std::size_t written = 0;
-  for (std::size_t at = skip_zeros(difference, 0); at < kPageBytes;
-       at = skip_zeros(difference, written)) {
-    const std::size_t end = run_end(difference, at);
+  for (std::size_t at = skip_equal(a, b, 0); at < kPageBytes; at = skip_equal(a, b, written)) {
+    const std::size_t end = run_end(a, b, at);
     append_varint(out, at - written);
     append_varint(out, end - at);
-    const auto begin = difference.begin();
-    out.insert(out.end(), begin + static_cast<std::ptrdiff_t>(at),
-               begin + static_cast<std::ptrdiff_t>(end));
+    for (std::size_t i = at; i < end; ++i) out.push_back(a[i] ^ b[i]);
     written = end;
     if (out.size() - size_before > bytes_max) {
       out.resize(size_before);

@@ -34,9 +34,9 @@ std::uint64_t page_hash(PageView page);
 std::size_t difference(PageView a, PageView b);
 void xor_into(Page& page, PageView other);
 
-/// Appends `difference` as runs of bytes that are not zero: {zeros to skip varint, length varint,
-/// bytes}… Returns false, and appends nothing, when that takes more than `bytes_max`.
-bool append_sparse(Bytes& out, const Page& difference, std::size_t bytes_max);
+/// Appends the difference of two pages as runs of bytes that are not zero: {zeros to skip varint,
+/// length varint, bytes}… Returns false, and appends nothing, when that takes more than `bytes_max`.
+bool append_sparse(Bytes& out, PageView a, PageView b, std::size_t bytes_max);
 /// XORs into `page` what append_sparse wrote. False if the input is damaged; the page is then
 /// undefined.
 bool apply_sparse(Page& page, BytesView sparse);

@@ -49,10 +49,10 @@ TEST(Page, SparseDifferenceComesBack) {
     const Page before = random_page(random, 2000);
     const Page difference = random_page(random, random() % 300);
     Bytes sparse;
-    ASSERT_TRUE(append_sparse(sparse, difference, 3 * kPageBytes));
     Page after = before;
-    ASSERT_TRUE(apply_sparse(after, sparse));
     xor_into(after, difference);
+    ASSERT_TRUE(append_sparse(sparse, before, after, 3 * kPageBytes));
+    ASSERT_TRUE(apply_sparse(after, sparse));
     ASSERT_EQ(after, before);
   }
 }
@@ -62,7 +62,7 @@ TEST(Page, SparseDifferenceAtBothEndsOfThePage) {
   difference.front() = std::byte{1};
   difference.back() = std::byte{2};
   Bytes sparse;
-  ASSERT_TRUE(append_sparse(sparse, difference, kPageBytes));
+  ASSERT_TRUE(append_sparse(sparse, difference, zero_page(), kPageBytes));
   EXPECT_EQ(sparse.size(), 7U);
   Page page = {};
   ASSERT_TRUE(apply_sparse(page, sparse));
@@ -73,7 +73,7 @@ TEST(Page, SparseDifferencePastItsLimitIsNotWritten) {
   std::mt19937 random(2);
   const Page difference = random_page(random, 1000);
   Bytes sparse = {std::byte{42}};
-  EXPECT_FALSE(append_sparse(sparse, difference, 1024));
+  EXPECT_FALSE(append_sparse(sparse, difference, zero_page(), 1024));
   EXPECT_EQ(sparse, Bytes{std::byte{42}});
 }
 

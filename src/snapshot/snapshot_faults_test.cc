@@ -148,15 +148,15 @@ TEST_F(SnapshotStoreTest, DamageKeepsWhatIsOlderAndStopsNothingElse) {
       save(live, guest, tables);
     }
   };
-  save_some(32, "tables");
+  save_some(128, "tables");
   damage_packs([](std::string_view key) { return pack_of_key(key).has_value(); });
-  save_some(40, "tables written anew");
+  save_some(10, "tables written anew");
   const auto stats = must(store_->stats());
   EXPECT_THAT(stats.damage, HasSubstr("checksum mismatch"));
-  EXPECT_GE(stats.packs, 32U) << "in doubt nothing is deleted";
-  save_some(300, "tables written anew");
+  EXPECT_GE(stats.packs, 128U) << "in doubt nothing is deleted";
+  save_some(800, "tables written anew");
   EXPECT_EQ(load("c").guest.memory(), guest.memory());
-  EXPECT_LT(must(store_->stats()).packs, 150U);
+  EXPECT_LT(must(store_->stats()).packs, 320U);
   restart({.history = {.full = 10, .every = 0}});
   must(store_->collect());
   EXPECT_EQ(must(store_->stats()).damage, "") << "once nothing needs the damaged ones";

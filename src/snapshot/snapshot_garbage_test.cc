@@ -182,10 +182,11 @@ TEST_F(SnapshotStoreTest, RestoreReadsFewPacksAfterManyScatteredSteps) {
     guest.write(i * kPageBytes + 10, "once");
     guest.write(5, std::to_string(i));
     const auto ranges = std::vector<ByteRange>{{0, 10}, {i * kPageBytes + 10, i * kPageBytes + 14}};
-    must(store_->save(live, must(live.encode({.memory = SpanPageSource(guest.memory()),
-                             .image = image_,
-                             .changed = i == 0 ? std::span(ranges).first(1) : std::span(ranges),
-                             .host_tables = {}}))));
+    must(store_->save(
+        live, must(live.encode({.memory = SpanPageSource(guest.memory()),
+                                .image = image_,
+                                .changed = i == 0 ? std::span(ranges).first(1) : std::span(ranges),
+                                .host_tables = {}}))));
   }
   const Loaded loaded = load("c");
   EXPECT_LT(loaded.restored.packs_read, 110U);

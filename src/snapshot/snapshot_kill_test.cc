@@ -81,11 +81,12 @@ struct Process {
   for (std::uint32_t n = runs_of(guest) + 1;; ++n) {
     run(guest, n);
     const auto ranges = guest.dirty();
-    const auto saved = process.store->save(live, must(live.encode({.memory = SpanPageSource(guest.memory()),
-                                                  .image = process.image,
-                                                  .changed = ranges,
-                                                  .host_tables = {},
-                                                  .time_ms = n})));
+    const auto saved =
+        process.store->save(live, must(live.encode({.memory = SpanPageSource(guest.memory()),
+                                                    .image = process.image,
+                                                    .changed = ranges,
+                                                    .host_tables = {},
+                                                    .time_ms = n})));
     if (!saved.ok() || ::write(report, &n, sizeof n) != sizeof n) ::_exit(1);
   }
 }

@@ -116,11 +116,12 @@ class SnapshotLateTest : public SnapshotStoreTest {
 
   SaveStats save_late(Late& late) {
     const auto ranges = late.memory.present();
-    return must(store_->save(late.restored.live, must(late.restored.live.encode({.memory = late.memory,
-                                                  .image = image_,
-                                                  .changed = ranges,
-                                                  .host_tables = as_bytes("tables"),
-                                                  .time_ms = ++time_}))));
+    return must(store_->save(late.restored.live,
+                             must(late.restored.live.encode({.memory = late.memory,
+                                                             .image = image_,
+                                                             .changed = ranges,
+                                                             .host_tables = as_bytes("tables"),
+                                                             .time_ms = ++time_}))));
   }
   static void expect_equal(Late& late, const Guest& guest) {
     std::vector<std::uint32_t> order(guest.memory().size() / kPageBytes);

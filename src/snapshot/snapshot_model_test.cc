@@ -127,13 +127,14 @@ class Model {
 
   void save(const std::string& name, Running& r, bool must_work) {
     const auto ranges = r.guest.dirty();
-    const auto saved = store_->save(*r.live, must(r.live->encode({.memory = SpanPageSource(r.guest.memory()),
-                                              .image = image_,
-                                              .changed = ranges,
-                                              .host_tables = as_bytes(tables_),
-                                              .time_ms = ++time_,
-                                              .number = contexts_[name].steps + 1,
-                                              .about = "step"})));
+    const auto saved =
+        store_->save(*r.live, must(r.live->encode({.memory = SpanPageSource(r.guest.memory()),
+                                                   .image = image_,
+                                                   .changed = ranges,
+                                                   .host_tables = as_bytes(tables_),
+                                                   .time_ms = ++time_,
+                                                   .number = contexts_[name].steps + 1,
+                                                   .about = "step"})));
     if (contexts_[name].versions.empty()) contexts_.erase(name);
     EXPECT_TRUE(saved.ok() || !must_work) << saved.error().message;
     if (saved.ok()) note_saved(name, r.guest, saved->version);
@@ -315,13 +316,14 @@ class Model {
     if (fault == Fault::kAfterCommit) {
       // It was reported as failed, but is there; this memory cannot go on, the stored one can.
       note_saved(name, r.guest, must(store_->latest(name)).id);
-      EXPECT_FALSE(store_
-                       ->save(*r.live, must(r.live->encode({.memory = SpanPageSource(r.guest.memory()),
-                                        .image = image_,
-                                        .changed = {},
-                                        .host_tables = {},
-                                        .time_ms = 0})))
-                       .ok());
+      EXPECT_FALSE(
+          store_
+              ->save(*r.live, must(r.live->encode({.memory = SpanPageSource(r.guest.memory()),
+                                                   .image = image_,
+                                                   .changed = {},
+                                                   .host_tables = {},
+                                                   .time_ms = 0})))
+              .ok());
       live_.erase(name);
     } else if (fault != Fault::kBodyRunsTwice && random_() % 2 == 0) {
       live_.erase(name);  // or else the same memory is saved later

@@ -36,10 +36,10 @@ class SnapshotStoreTest : public testing::Test {
   SaveStats save(LiveMemory& live, Guest& guest, std::string_view tables = "tables") {
     const auto ranges = guest.dirty();
     return must(store_->save(live, must(live.encode({.memory = SpanPageSource(guest.memory()),
-                                    .image = image_,
-                                    .changed = ranges,
-                                    .host_tables = as_bytes(tables),
-                                    .time_ms = ++time_}))));
+                                                     .image = image_,
+                                                     .changed = ranges,
+                                                     .host_tables = as_bytes(tables),
+                                                     .time_ms = ++time_}))));
   }
   Result<SaveStats> try_save(LiveMemory& live, Guest& guest, const ExtraWrites& extra_writes = {}) {
     const auto ranges = guest.dirty();

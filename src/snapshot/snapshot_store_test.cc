@@ -163,9 +163,11 @@ TEST_F(SnapshotStoreTest, RangesThatOverlapAreRefused) {
   LiveMemory live = must(store_->begin("c", kBuild));
   const std::vector<ByteRange> ranges = {{0, 8192}, {4096, 8192}};
   EXPECT_EQ(live.encode({.memory = SpanPageSource(guest.memory()),
-                              .image = image_,
-                              .changed = ranges,
-                              .host_tables = {}}).error().code,
+                         .image = image_,
+                         .changed = ranges,
+                         .host_tables = {}})
+                .error()
+                .code,
             ErrorCode::kInvalidArgument);
 }
 
@@ -175,9 +177,9 @@ TEST_F(SnapshotStoreTest, RangesNeedNotBeginAtPages) {
   guest.write(4090, "across two pages");
   const std::vector<ByteRange> ranges = {{4090, 4095}, {4097, 4100}};
   must(store_->save(live, must(live.encode({.memory = SpanPageSource(guest.memory()),
-                           .image = image_,
-                           .changed = ranges,
-                           .host_tables = {}}))));
+                                            .image = image_,
+                                            .changed = ranges,
+                                            .host_tables = {}}))));
   EXPECT_EQ(load("c").guest.memory(), guest.memory());
 }
 

@@ -11,14 +11,12 @@ namespace sw::snapshot {
 
 namespace {
 
-/// A difference this small is taken without looking for a smaller one.
-constexpr std::size_t kSmallDifference = 128;
+/// A difference that takes so few bytes is taken without looking for a smaller one.
+constexpr std::size_t kSmallDifference = 192;
 
 using Encoded = EncodedStep::State;
 
-PageView content_of(const Encoded::Change& change) {
-  return change.content.first<kPageBytes>();
-}
+PageView content_of(const Encoded::Change& change) { return change.content.first<kPageBytes>(); }
 
 class StepEncoder {
  public:
@@ -254,40 +252,51 @@ class StepEncoder {
     change.state.place = {pack_.id, entry.index};
     change.state.chain_begin = pack_.id.sequence;
 
-    Page difference;
-    copy_page(content_of(change), difference.data());
-    xor_into(difference, choose_base(change, entry));
-    if (!append_sparse(pack_.differences, difference, kSparseBytesMax)) {
-      entry.whole = true;
-      pack_.differences.insert(pack_.differences.end(), difference.begin(), difference.end());
-    }
+    write_difference(change, entry);
     entry.size = static_cast<std::uint32_t>(pack_.differences.size()) - entry.offset;
     pack_.entries.push_back(entry);
   }
 
-  /// The page that `change` differs least from.
-  PageView choose_base(Change& change, Entry& entry) {
+  /// To the page that `change` differs least from.
+  void write_difference(Change& change, Entry& entry) {
     const PageView page = content_of(change);
     const bool leaves_old_pack = change.moved && bases_.in_key_step(*live_.table.find(change.page));
     const StoredBase stored =
         leaves_old_pack ? StoredBase{} : bases_.base_of(change.page, pack_.id.sequence);
-    const std::size_t to_stored = stored.content == nullptr
-                                      ? kPageBytes + 1
-                                      : sw::snapshot::difference(page, *stored.content);
-    if (to_stored > kSmallDifference) {
-      const std::size_t to_zero = sw::snapshot::difference(page, zero_page());
-      const std::size_t to_image = sw::snapshot::difference(page, image(change.page));
-      // A stored base costs a look-up more at each restore, so it has to save something.
-      if (stored.content == nullptr || to_stored + to_stored / 8 > std::min(to_zero, to_image)) {
-        entry.against = to_image < to_zero ? Against::kImage : Against::kZero;
-        return to_image < to_zero ? image(change.page) : zero_page();
-      }
+    if (stored.content != nullptr &&
+        append_sparse(pack_.differences, page, *stored.content, kSmallDifference)) {
+      return go_on_from(stored, change, entry);
     }
+    const PageView base = choose_base(stored, change, entry);
+    if (append_sparse(pack_.differences, page, base, kSparseBytesMax)) return;
+    entry.whole = true;
+    Page difference;
+    copy_page(page, difference.data());
+    xor_into(difference, base);
+    pack_.differences.insert(pack_.differences.end(), difference.begin(), difference.end());
+  }
+
+  static void go_on_from(const StoredBase& stored, Change& change, Entry& entry) {
     entry.against = Against::kStored;
     entry.base = stored.state->place;
     change.state.depth = static_cast<std::uint8_t>(stored.state->depth + 1);
     change.state.chain_begin = stored.state->chain_begin;
-    return *stored.content;
+  }
+
+  PageView choose_base(const StoredBase& stored, Change& change, Entry& entry) const {
+    const PageView page = content_of(change);
+    const std::size_t to_stored = stored.content == nullptr
+                                      ? kPageBytes + 1
+                                      : sw::snapshot::difference(page, *stored.content);
+    const std::size_t to_zero = sw::snapshot::difference(page, zero_page());
+    const std::size_t to_image = sw::snapshot::difference(page, image(change.page));
+    // A stored base costs a look-up more at each restore, so it has to save something.
+    if (stored.content != nullptr && to_stored + to_stored / 8 <= std::min(to_zero, to_image)) {
+      go_on_from(stored, change, entry);
+      return *stored.content;
+    }
+    entry.against = to_image < to_zero ? Against::kImage : Against::kZero;
+    return to_image < to_zero ? image(change.page) : zero_page();
   }
 
   /// The regions with changes, as they will be; their nodes go into the last pack.

@@ -11,9 +11,9 @@ namespace sw::snapshot {
 
 namespace {
 
-/// A collection starts when as many packs were written since the last one started, or half of what
-/// that one found to be needed if that is more.
-constexpr std::size_t kCollectAfterPacks = 32;
+/// A collection starts when as many packs were written since the last one started, or as many as
+/// that one found to be needed if they are more.
+constexpr std::size_t kCollectAfterPacks = 128;
 /// A save's share of a collection, for each pack it writes.
 constexpr std::size_t kMarkedPacksPerPack = 4;
 constexpr std::size_t kErasedPacksPerSave = 64;
@@ -107,7 +107,7 @@ void SnapshotStore::State::note_applied(Family& family, const CollectionStep& st
 CollectionStep SnapshotStore::State::collect_a_little(std::uint32_t id, std::size_t packs) {
   Family& family = families[id];
   if (!options.collect_while_saving) return {};
-  const std::size_t threshold = std::max(kCollectAfterPacks, family.packs_needed / 2);
+  const std::size_t threshold = std::max(kCollectAfterPacks, family.packs_needed);
   if (!family.collector && family.packs_written < threshold) return {};
   const CollectionBudget budget = {.marked_packs = packs * kMarkedPacksPerPack,
                                    .swept_rows = kSweptRowsPerSave,

@@ -15,10 +15,11 @@ namespace {
 constexpr std::uint64_t kGrowthBytes = std::uint64_t{256} << 10U;
 /// Always kept ahead, for deletions on a full disk.
 constexpr std::uint64_t kReserveBytes = std::uint64_t{64} << 10U;
-/// While many wait for a processor, so many commits are waited for, but not longer than that.
-constexpr std::size_t kManyWaiting = 4;
+/// While many wait for a processor, so many commits are waited for, but not longer than that: those
+/// who have just been served would wait longer for their next turn than for the disk.
+constexpr std::size_t kManyWaiting = 16;
 constexpr std::size_t kGatheredCommits = 12;
-constexpr std::chrono::microseconds kGatherMax{1500};
+constexpr std::chrono::milliseconds kGatherMax{15};
 /// A part of kRelaxedDelay, which is a bound.
 constexpr std::chrono::milliseconds kRelaxedPause{50};
 /// A file that a large commit made longer than this is cut.
@@ -84,7 +85,7 @@ Journal::~Journal() {
     const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  added_.notify_all();
+  relaxed_.notify_all();
   if (relaxed_thread_.joinable()) relaxed_thread_.join();
   (void)sync();  // those who wanted to know have waited
 }
@@ -94,37 +95,40 @@ Journal::~Journal() {
 Result<std::unique_ptr<PendingCommit>> Journal::add(std::shared_ptr<CommitRecord> record) {
   const bool relaxed = record->durability() == Durability::kRelaxed;
   const auto fate = std::make_shared<Fate>();
-  {
-    const MutexLock lock(mutex_);
-    if (!record->is_valid()) return lost_ownership();
-    if (broken_) {
-      record->failed();
-      return *broken_;
-    }
-    for (const CommitRecord::Part& part : record->parts()) part.layer->add(part.rows);
-    queue_.push_back({std::move(record), fate});
-    if (relaxed && queue_.size() == 1) {
-      relaxed_until_ = std::chrono::steady_clock::now() + kRelaxedPause;
-      if (!relaxed_thread_.joinable()) relaxed_thread_ = std::thread([this] { write_relaxed(); });
-    }
+  const MutexLock lock(mutex_);
+  if (!record->is_valid()) return lost_ownership();
+  if (broken_) {
+    record->failed();
+    return *broken_;
   }
-  added_.notify_all();
+  for (const CommitRecord::Part& part : record->parts()) part.layer->add(part.rows);
+  queue_.push_back({std::move(record), fate});
+  // To wake a thread costs more than all of this, so nobody is woken for nothing.
+  if (gathering_ && has_enough()) gathered_.notify_one();
+  if (relaxed && queue_.size() == 1) {
+    relaxed_until_ = std::chrono::steady_clock::now() + kRelaxedPause;
+    if (!relaxed_thread_.joinable()) relaxed_thread_ = std::thread([this] { write_relaxed(); });
+    relaxed_.notify_one();
+  }
   return std::unique_ptr<PendingCommit>(std::make_unique<Pending>(*this, relaxed ? nullptr : fate));
 }
 
-Result<void> Journal::wait(const Fate& fate) {
+Result<void> Journal::wait(Fate& fate) {
   std::uint64_t written = 0;
-  {
-    MutexLock lock(mutex_);
-    while (!fate.known) {
-      if (writing_) {
-        resolved_.wait(lock);
-      } else {
-        write_batch(lock);
-        written = bytes_;
-      }
+  MutexLock lock(mutex_);
+  while (!fate.known) {
+    if (!writing_) {
+      write_batch(lock);
+      written = bytes_;
+      continue;
     }
+    fate.waited_for = true;
+    lock.unlock();
+    fate.told.acquire();
+    if (fate.known) return fate.failure ? Result<void>(*fate.failure) : Result<void>();
+    lock.lock();
   }
+  lock.unlock();
   if (written != 0 && options_.on_written) options_.on_written(written);
   return fate.failure ? Result<void>(*fate.failure) : Result<void>();
 }
@@ -151,22 +155,29 @@ void Journal::write_relaxed() {
     if (writing_) {
       resolved_.wait(lock);
     } else if (queue_.empty()) {
-      added_.wait(lock);
+      relaxed_.wait(lock);
     } else if (std::chrono::steady_clock::now() < relaxed_until_) {
-      added_.wait_until(lock, relaxed_until_);
+      relaxed_.wait_until(lock, relaxed_until_);
     } else {
       write_batch(lock);
     }
   }
 }
 
+/// Whether no more commits are worth waiting for.
+bool Journal::has_enough() const {
+  return queue_.size() >= kGatheredCommits || options_.waiting() < kManyWaiting;
+}
+
 /// Waits for commits of others, if there are others.
 void Journal::gather(MutexLock& lock) {
   if (!options_.waiting) return;
   const auto until = std::chrono::steady_clock::now() + kGatherMax;
-  while (queue_.size() < kGatheredCommits && options_.waiting() >= kManyWaiting) {
-    if (!added_.wait_until(lock, until)) return;
+  gathering_ = true;
+  while (!has_enough()) {
+    if (!gathered_.wait_until(lock, until)) break;
   }
+  gathering_ = false;
 }
 
 void Journal::write_batch(MutexLock& lock) {
@@ -186,7 +197,15 @@ void Journal::write_batch(MutexLock& lock) {
   if (attempt.failure) {
     for (const Queued& queued : std::exchange(queue_, {})) fail(queued, *attempt.failure);
   }
+  // The next batch is for one of those that wait for it.
+  const auto next =
+      std::ranges::find_if(queue_, [](const Queued& queued) { return queued.fate->waited_for; });
+  if (next != queue_.end()) wake(*next->fate);
   resolved_.notify_all();
+}
+
+void Journal::wake(Fate& fate) {
+  if (std::exchange(fate.waited_for, false)) fate.told.release();
 }
 
 void Journal::settle(const Queued& queued) {
@@ -195,13 +214,15 @@ void Journal::settle(const Queued& queued) {
     if (options_.on_settled) options_.on_settled(part.layer);
   }
   queued.fate->known = true;
+  wake(*queued.fate);
 }
 
 void Journal::fail(const Queued& queued, const Error& error) {
   for (const CommitRecord::Part& part : queued.record->parts()) part.layer->drop(part.rows);
   queued.record->failed();
-  queued.fate->known = true;
   queued.fate->failure = error;
+  queued.fate->known = true;
+  wake(*queued.fate);
 }
 
 // --- the files

@@ -15,6 +15,8 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -67,10 +69,13 @@ class Journal final : public CommitLog {
   bool other_file_needed() const { return files_[1 - current_].needed; }
 
  private:
-  /// What becomes of a commit. Under the journal's mutex.
+  /// What becomes of a commit. Those of a batch do not queue for the journal's mutex to learn it.
   struct Fate {
-    bool known = false;
+    std::atomic<bool> known = false;  // then `failure` does not change any more
     std::optional<Error> failure = {};
+    bool waited_for = false;  // by a thread that nobody has told yet; under the journal's mutex
+    /// Tells that thread that it is known, or that the next batch is to be written.
+    std::binary_semaphore told{0};
   };
   struct Queued {
     std::shared_ptr<CommitRecord> record;
@@ -93,13 +98,15 @@ class Journal final : public CommitLog {
   };
 
   Result<void> open_files(const std::function<void(const JournalContent&)>& recover);
-  Result<void> wait(const Fate& fate) SW_EXCLUDES(mutex_);
+  Result<void> wait(Fate& fate) SW_EXCLUDES(mutex_);
   void write_relaxed() SW_EXCLUDES(mutex_);
   /// Gives the mutex up while it writes.
   void write_batch(MutexLock& lock) SW_REQUIRES(mutex_);
   void gather(MutexLock& lock) SW_REQUIRES(mutex_);
   void settle(const Queued& queued) SW_REQUIRES(mutex_);
   void fail(const Queued& queued, const Error& error) SW_REQUIRES(mutex_);
+  static void wake(Fate& fate);
+  bool has_enough() const SW_REQUIRES(mutex_);
   Attempt write(std::deque<Queued>& batch);
   static Attempt refuse(std::deque<Queued>& batch, Attempt attempt);
   Result<void> allocate(std::uint64_t frame_bytes, std::uint64_t reserve);
@@ -107,10 +114,13 @@ class Journal final : public CommitLog {
 
   const JournalOptions options_;
   mutable Mutex mutex_;
-  CondVar added_;     // a commit
-  CondVar resolved_;  // a batch has been written, or not
+  CondVar gathered_;  // there are enough commits to write
+  CondVar relaxed_;   // the first of the relaxed changes that nobody has written, or the end
+  CondVar
+      resolved_;  // a batch has been written, or not; for those that have no commit of their own
   std::deque<Queued> queue_ SW_GUARDED_BY(mutex_);
   bool writing_ SW_GUARDED_BY(mutex_) = false;
+  bool gathering_ SW_GUARDED_BY(mutex_) = false;
   bool stopping_ SW_GUARDED_BY(mutex_) = false;
   std::optional<Error> broken_ SW_GUARDED_BY(mutex_);  // a sync failed: nothing is known any more
   std::chrono::steady_clock::time_point relaxed_until_ SW_GUARDED_BY(mutex_);
