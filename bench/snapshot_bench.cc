@@ -106,10 +106,10 @@ class Session {
         counters[4 * j] = static_cast<std::byte>(random_());
     }
     return must(store_->save(*live_, must(live_->encode({.memory = SpanPageSource(memory_),
-                                      .image = image_,
-                                      .changed = ranges_,
-                                      .host_tables = tables_,
-                                      .time_ms = ++time_}))));
+                                                         .image = image_,
+                                                         .changed = ranges_,
+                                                         .host_tables = tables_,
+                                                         .time_ms = ++time_}))));
   }
 
   Restored restore(Bytes& memory) {

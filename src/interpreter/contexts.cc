@@ -241,7 +241,8 @@ Result<snapshot::SaveStats> Contexts::save(snapshot::LiveMemory& live, snapshot:
   const snapshot::ExtraWrites write_row = [&](storage::Transaction& transaction) {
     return transaction.put(kContextsTable, id, encode(saved));
   };
-  SW_TRY(const snapshot::SaveStats stats, snapshots_->save(live, std::move(step), used(write_row), commit));
+  SW_TRY(const snapshot::SaveStats stats,
+         snapshots_->save(live, std::move(step), used(write_row), commit));
   row = std::move(saved);
   return stats;
 }

@@ -45,4 +45,7 @@ struct LiveMemory::State {
   Bytes host_tables;
 };
 
+/// The step is stored.
+void remember(LiveMemory::State& live, EncodedStep::State step);
+
 }  // namespace sw::snapshot

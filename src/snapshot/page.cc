@@ -5,6 +5,9 @@
 #include <xxhash.h>
 
 #include <cstring>
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>  // XXH3 with the widest vectors that this processor has
+#endif
 
 namespace sw::snapshot {
 

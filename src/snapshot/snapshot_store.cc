@@ -13,43 +13,6 @@
 
 namespace sw::snapshot {
 
-// -------------------------------------------------------------------------------------------------
-// LiveMemory
-
-LiveMemory::LiveMemory(std::shared_ptr<LiveMemory::State> state) : state_(std::move(state)) {}
-LiveMemory::LiveMemory(LiveMemory&&) noexcept = default;
-LiveMemory& LiveMemory::operator=(LiveMemory&&) noexcept = default;
-LiveMemory::~LiveMemory() = default;
-
-const std::string& LiveMemory::context() const { return state_->context; }
-const std::string& LiveMemory::build() const { return state_->build; }
-std::optional<VersionId> LiveMemory::version() const {
-  return state_->based_on ? std::optional(state_->based_on) : std::nullopt;
-}
-std::uint64_t LiveMemory::stored_pages() const { return state_->stored_pages; }
-std::uint64_t LiveMemory::unread_pages() const { return state_->unread_pages; }
-std::size_t LiveMemory::bookkeeping_bytes() const {
-  return sizeof(LiveMemory::State) + state_->table.regions().size() * sizeof(Region) +
-         state_->recent.bytes() + state_->key_pages.bytes() + state_->host_tables.size();
-}
-
-Result<EncodedStep> LiveMemory::encode(const Step& step) {
-  auto compression = state_->compressions->take();
-  auto encoded = encode_step(*state_, step, *compression);
-  state_->compressions->give_back(std::move(compression));
-  if (!encoded.ok()) return std::move(encoded).error();
-  return EncodedStep(std::make_unique<EncodedStep::State>(*std::move(encoded)));
-}
-
-EncodedStep::EncodedStep(std::unique_ptr<State> state) : state_(std::move(state)) {}
-EncodedStep::EncodedStep(EncodedStep&&) noexcept = default;
-EncodedStep& EncodedStep::operator=(EncodedStep&&) noexcept = default;
-EncodedStep::~EncodedStep() = default;
-const SaveStats& EncodedStep::stats() const { return state_->stats; }
-
-// ------------------------------------------------------------------------------------------------
-// Store
-
 SnapshotStore::SnapshotStore(std::unique_ptr<State> state) : state_(std::move(state)) {}
 SnapshotStore::~SnapshotStore() = default;
 

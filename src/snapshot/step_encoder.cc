@@ -375,50 +375,11 @@ class StepEncoder {
   Encoded out_;
 };
 
-void count_page(LiveMemory::State& live, PackId pack, int change) {
-  if (!pack) return;
-  std::uint32_t& count = live.pages_in_pack[pack];
-  count = static_cast<std::uint32_t>(static_cast<int>(count) + change);
-  if (count == 0) live.pages_in_pack.erase(pack);
-}
-
-/// What the pages that a step changes were in the last key step, if it is the first to.
-void remember_key_pages(LiveMemory::State& live, const Encoded& step) {
-  if (step.key_sequence != live.key_sequence) return live.key_pages.clear();
-  for (const Encoded::Change& change : step.changes) {
-    const PageState& before = live.table.at(change.page);
-    const Page* const recent = live.recent.find(change.page);
-    const bool in_key_step = before.stored() && before.place.pack.sequence <= live.key_sequence;
-    if (in_key_step && recent != nullptr) live.key_pages.put(change.page, before, *recent);
-  }
-}
-
 }  // namespace
 
 Result<Encoded> encode_step(LiveMemory::State& live, const Step& step, Compression& compression) {
   const std::uint64_t number = step.number != 0 ? step.number : live.step + 1;
   return StepEncoder(live, step, number, compression).encode();
-}
-
-void remember(LiveMemory::State& live, Encoded step) {
-  remember_key_pages(live, step);
-  for (const Encoded::Change& change : step.changes) {
-    count_page(live, live.table.at(change.page).place.pack, -1);
-    count_page(live, change.state.place.pack, +1);
-    if (change.removed) live.recent.erase(change.page);
-    else if (!change.moved) {
-      live.recent.put(change.page, content_of(change), step.stats.version.sequence);
-    }
-  }
-  for (auto& [region, stored] : step.regions) live.table.region(region) = std::move(stored);
-  live.based_on = step.stats.version;
-  live.step = step.version.step;
-  live.key_sequence = step.key_sequence;
-  live.memory_bytes = step.memory_bytes;
-  live.digest = step.digest;
-  live.stored_pages = step.stored_pages;
-  live.host_tables_pack = step.host_tables_pack;
-  live.host_tables = std::move(step.host_tables);
 }
 
 }  // namespace sw::snapshot

@@ -59,7 +59,5 @@ struct EncodedStep::State {
 /// Errors: kInvalidArgument for sizes or ranges that cannot be; kLimitExceeded for host tables.
 Result<EncodedStep::State> encode_step(LiveMemory::State& live, const Step& step,
                                        Compression& compression);
-/// The step is stored.
-void remember(LiveMemory::State& live, EncodedStep::State step);
 
 }  // namespace sw::snapshot
