@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "executor/guest_pool.h"
 #include "protocol/joint_commit.h"
 #include "sandbox/sandbox.h"
 
@@ -42,6 +43,7 @@ struct Sandbox::Interpreters {
 /// A run in a context, from its begin to its end.
 struct Sandbox::Execution {
   const Launch& launch;
+  executor::GuestPool::Slot& slot;
   ContextRecord context = {};  // as it was at the begin
   std::string key = {};        // of the Interpreters
   protocol::ExecuteArgs args = {};

@@ -181,7 +181,7 @@ Result<Finished> Sandbox::run_once(const Launch& launch, RunEvents& events) {
 
 Result<Finished> Sandbox::run_in_context(const Launch& launch, executor::GuestPool::Slot& slot,
                                          RunEvents& events) {
-  Execution execution{.launch = launch};
+  Execution execution{.launch = launch, .slot = slot};
   Joint joint(*this, execution);
   Result<Finished> finished = Error{};
   {
@@ -221,6 +221,8 @@ bool Sandbox::Joint::can_join(const storage::ObjectStorage& interpreter) const {
 Result<void> Sandbox::Joint::commit(const protocol::ExecuteResponse& answer,
                                     storage::ObjectStorage& interpreter,
                                     const storage::TransactionBody& body) {
+  // The guest has done its work; others need not wait for the storage as well.
+  execution_.slot.release();
   const MutexLock lock(sandbox_.mutex_);
   SW_CHECK_OK(sandbox_.load());
   SW_CHECK_OK(check(answer));
