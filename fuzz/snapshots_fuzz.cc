@@ -105,14 +105,12 @@ std::vector<Row> good_rows() {
     for (std::size_t i = 0; i < 600; ++i)
       memory[(i * 37 + static_cast<std::size_t>(step) * 5000) % memory.size()] ^= std::byte{1};
     memory[3 * kPageBytes + static_cast<std::size_t>(step)] = std::byte{7};
-    require(snapshots
-                ->save(live, {.memory = SpanPageSource(memory),
-                              .image = base,
-                              .changed = all,
-                              .host_tables = as_bytes("t"),
-                              .time_ms = step})
-                .ok(),
-            "it saves");
+    auto encoded = live.encode({.memory = SpanPageSource(memory),
+                                .image = base,
+                                .changed = all,
+                                .host_tables = as_bytes("t"),
+                                .time_ms = step});
+    require(encoded.ok() && snapshots->save(live, *std::move(encoded)).ok(), "it saves");
     if (step == 1) require(snapshots->add_checkpoint("c", "k", 9).ok(), "it keeps a checkpoint");
     if (step == 2) require(snapshots->fork("c", {}, "f", 10).ok(), "it forks");
   }
@@ -138,11 +136,12 @@ void restore(SnapshotStore& store, const std::string& name, const VersionInfo& v
   if (!restored.ok()) return;
   const std::vector<ByteRange> all = {{0, memory.size()}};
   memory[0] ^= std::byte{1};
-  (void)store.save(restored->live, {.memory = SpanPageSource(memory),
-                                    .image = base,
-                                    .changed = all,
-                                    .host_tables = {},
-                                    .time_ms = 3});
+  auto step = restored->live.encode({.memory = SpanPageSource(memory),
+                                     .image = base,
+                                     .changed = all,
+                                     .host_tables = {},
+                                     .time_ms = 3});
+  if (step.ok()) (void)store.save(restored->live, *std::move(step));
 }
 
 /// Everything that can be asked of a store, without looking at the answers.
