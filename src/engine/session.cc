@@ -352,6 +352,7 @@ Result<SessionSnapshot> Session::snapshot() {
                         .monotonic_ns = guest_->wasi().monotonic_ns(),
                         .tmp = tmp,
                         .descriptors = descriptors});
+  // Last, since what it names is not named again.
   SW_CHECK_OK(instance_->dirty_pages(state.changed));
   state.memory = std::make_unique<SpanPageSource>(instance_->memory().bytes());
   state.base = instance_->image();

@@ -12,10 +12,11 @@
 //   invalidate adds 1, and the instance ends   hold, let_go   whether a snapshot would hold
 //   everything
 //   exit       adds 1, then exits with 3       wait       until it is cancelled
-//   fault      the engine itself fails
+//   fault      the engine itself fails         heavy, light   whether a snapshot is too large to save
 //
 // Any of them may have `then`, the op to go on with. The traceback of an error is the cell's name.
 
+#include <algorithm>
 #include <atomic>
 #include <boost/json.hpp>
 #include <cstring>
@@ -29,6 +30,7 @@
 #include "sandbox_workers/wasi/clocks.h"
 #include "sandbox_workers/wasi/file_system.h"
 #include "sandbox_workers/workspace/mirror.h"
+#include "snapshot/pack.h"
 
 namespace sw::interpreter {
 
@@ -50,7 +52,13 @@ class FakeSession final : public engine::SessionInstance {
   Result<engine::SessionSnapshot> snapshot() override {
     engine::SessionSnapshot snapshot;
     snapshot.memory = std::make_unique<SpanPageSource>(memory_);
-    snapshot.changed = {{.begin = 0, .end = memory_.size()}};
+    for (std::size_t at = 0; at < memory_.size(); at += kPageBytes) {
+      if (!std::ranges::equal(BytesView(memory_).subspan(at, kPageBytes),
+                              BytesView(told_).subspan(at, kPageBytes)))
+        snapshot.changed.push_back({at, at + kPageBytes});
+    }
+    told_ = memory_;
+    if (heavy_) snapshot.extra.resize(snapshot::kHostTablesBytesMax + 1);
     return snapshot;
   }
 
@@ -101,6 +109,7 @@ class FakeSession final : public engine::SessionInstance {
       count(1);
     if (what == "fault") failed_ = true;
     if (what == "hold" || what == "let_go") held_ = what == "hold";
+    if (what == "heavy" || what == "light") heavy_ = what == "heavy";
     if (what == "invalidate") invalid_ = true;
     if (what == "chdir") cwd_ = text("cwd");
     if (what == "print") (void)output.write(wasi::Stream::kStdout, as_bytes(text("text")));
@@ -138,8 +147,10 @@ class FakeSession final : public engine::SessionInstance {
   bool begun_ = false;
   std::atomic<int>& alive_;
   Bytes memory_;
+  Bytes told_ = Bytes(kMemoryBytes);  // the memory at the last snapshot
   bool invalid_ = false;
   bool held_ = false;
+  bool heavy_ = false;
   bool failed_ = false;
   Mirror mirror_{1};
   wasi::SystemClocks clocks_;

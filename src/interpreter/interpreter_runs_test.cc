@@ -199,6 +199,20 @@ TEST_F(InterpreterTest, WhatCannotBeSavedIsStaleUntilItCan) {
   EXPECT_EQ(value(run(kRead)), "2");
 }
 
+// An instance tells of a change once.
+TEST_F(InterpreterTest, WhatASaveCouldNotStoreIsStoredByTheNextThatCan) {
+  run(kInc);
+  for (const char* code : {R"({"op":"inc","then":"heavy"})", kInc}) {
+    const auto too_large = run(code);
+    EXPECT_THAT(too_large.outcome.context->note, HasSubstr("stale: the memory could not be saved"));
+    EXPECT_TRUE(too_large.snapshot->stale);
+  }
+  const auto saved = run(R"({"op":"light"})");
+  EXPECT_FALSE(saved.snapshot->stale);
+  restart();
+  EXPECT_EQ(value(run(kRead)), "3");
+}
+
 TEST_F(InterpreterTest, AContextThatWasNeverSavedHasNoSnapshot) {
   const auto held = run(kHold);
   EXPECT_FALSE(held.snapshot);

@@ -96,10 +96,11 @@ Result<void> Interpreter::write(Execution& run) {
 /// Needs nothing that is shared, so that others of the contexts go on meanwhile.
 Result<snapshot::EncodedStep> Interpreter::encode(Execution& run) {
   SW_TRY(run.memory, run.resident->session->snapshot());
+  add_ranges(run.resident->unsaved, run.memory.changed);
   const std::string about = about_step(run.args.run.code, *run.response.outcome.files);
   return run.resident->live->encode({.memory = *run.memory.memory,
                                      .image = run.memory.base,
-                                     .changed = run.memory.changed,
+                                     .changed = run.resident->unsaved,
                                      .host_tables = run.memory.extra,
                                      .time_ms = run.row.last_used_ms,
                                      .number = run.row.executions,
@@ -137,8 +138,11 @@ Result<void> Interpreter::save(Execution& run) {
     run.resident.reset();
     return std::move(saved).error().while_doing("storing the run");
   }
-  run.resident->bytes = run.resident->live->bookkeeping_bytes();
-  for (const ByteRange& range : run.memory.changed) run.resident->bytes += range.end - range.begin;
+  run.resident->unsaved.clear();
+  const snapshot::LiveMemory& live = *run.resident->live;
+  // About: a page that holds again what it began with takes memory, too.
+  run.resident->bytes =
+      live.bookkeeping_bytes() + (live.stored_pages() - live.unread_pages()) * kPageBytes;
   return {};
 }
 

@@ -9,8 +9,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/thread_safety.h"
+#include "sandbox_workers/base/byte_range.h"
 #include "sandbox_workers/engine/engine.h"
 #include "sandbox_workers/interpreter/runtime_worker.h"
 #include "snapshot/snapshot_store.h"
@@ -21,6 +23,8 @@ namespace sw::interpreter {
 struct Resident {
   std::optional<snapshot::LiveMemory> live = {};
   std::unique_ptr<engine::SessionInstance> session = {};
+  /// What the instance said has changed, and no save has stored.
+  std::vector<ByteRange> unsaved = {};
   std::uint64_t bytes = 0;  ///< about how much memory it takes
 };
 

@@ -69,7 +69,6 @@ struct Process {
     const VersionInfo newest = must(store->latest("c"));
     guest.grow_to(newest.memory_bytes);
     Restored restored = must(restore_into(*store, "c", newest.id, kBuild, image, guest.memory()));
-    guest.mark_all();
     return {std::move(guest), std::move(restored.live)};
   }
 };
@@ -88,6 +87,7 @@ struct Process {
                                                     .host_tables = {},
                                                     .time_ms = n})));
     if (!saved.ok() || ::write(report, &n, sizeof n) != sizeof n) ::_exit(1);
+    guest.note_saved();
   }
 }
 

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "snapshot/catalog.h"
 #include "snapshot/snapshot_store_fixture.h"
@@ -61,14 +62,14 @@ class PartialMemory final : public PageSink, public PageSource {
   }
   void change(std::uint32_t page, const PageLoader& load, std::uint8_t to) {
     touch(page, load);
+    changed_.insert(page);
     memory_[std::size_t{page} * kPageBytes + 100] = std::byte{to};
   }
-  std::vector<ByteRange> present() const {
+  /// Since it was last asked.
+  std::vector<ByteRange> changed() {
     std::vector<ByteRange> ranges;
-    for (std::uint32_t page = 0; page < memory_.size() / kPageBytes; ++page) {
-      if (!missing_.contains(page))
-        ranges.push_back({std::size_t{page} * kPageBytes, (std::size_t{page} + 1) * kPageBytes});
-    }
+    for (const std::uint32_t page : std::exchange(changed_, {}))
+      ranges.push_back({std::size_t{page} * kPageBytes, (std::size_t{page} + 1) * kPageBytes});
     return ranges;
   }
   std::size_t left_out() const { return left_out_; }
@@ -77,6 +78,7 @@ class PartialMemory final : public PageSink, public PageSource {
  private:
   Bytes memory_;
   std::set<std::uint32_t> missing_;
+  std::set<std::uint32_t> changed_;
   std::size_t left_out_ = 0;
 };
 
@@ -115,7 +117,7 @@ class SnapshotLateTest : public SnapshotStoreTest {
   }
 
   SaveStats save_late(Late& late) {
-    const auto ranges = late.memory.present();
+    const auto ranges = late.memory.changed();
     return must(store_->save(late.restored.live,
                              must(late.restored.live.encode({.memory = late.memory,
                                                              .image = image_,

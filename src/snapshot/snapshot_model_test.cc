@@ -104,7 +104,7 @@ class Model {
           must(restore_into(*store_, name, newest.id, kBuild, image_, running.guest.memory()));
       EXPECT_EQ(running.guest.memory(), newest_state(name).memory);
       EXPECT_EQ(as_text(restored.host_tables), newest_state(name).tables);
-      running.guest.mark_all();
+      if (random_() % 2 == 0) running.guest.mark_all();
       running.live = std::move(restored.live);
     } else {
       running.live = must(store_->begin(name, kBuild));
@@ -137,7 +137,9 @@ class Model {
                                                    .about = "step"})));
     if (contexts_[name].versions.empty()) contexts_.erase(name);
     EXPECT_TRUE(saved.ok() || !must_work) << saved.error().message;
-    if (saved.ok()) note_saved(name, r.guest, saved->version);
+    if (!saved.ok()) return;
+    note_saved(name, r.guest, saved->version);
+    if (random_() % 4 != 0) r.guest.note_saved();
   }
 
   void note_saved(const std::string& name, Guest& guest, VersionId id) {

@@ -53,7 +53,9 @@ struct Options {
 struct Step {
   const PageSource& memory;
   BytesView image;  ///< what the memory was made from; zeros follow it
-  /// Whatever may have changed since the last save or restore. May say too much, not too little.
+  /// Ascending: whatever may have changed since the last save or restore; of a memory that was not
+  /// saved yet, whatever may differ from the image. May say too much. Pages outside of it are taken to
+  /// be as they were saved.
   std::span<const ByteRange> changed;
   BytesView host_tables;
   std::int64_t time_ms = 0;

@@ -35,11 +35,14 @@ class SnapshotStoreTest : public testing::Test {
 
   SaveStats save(LiveMemory& live, Guest& guest, std::string_view tables = "tables") {
     const auto ranges = guest.dirty();
-    return must(store_->save(live, must(live.encode({.memory = SpanPageSource(guest.memory()),
-                                                     .image = image_,
-                                                     .changed = ranges,
-                                                     .host_tables = as_bytes(tables),
-                                                     .time_ms = ++time_}))));
+    const SaveStats stats =
+        must(store_->save(live, must(live.encode({.memory = SpanPageSource(guest.memory()),
+                                                  .image = image_,
+                                                  .changed = ranges,
+                                                  .host_tables = as_bytes(tables),
+                                                  .time_ms = ++time_}))));
+    guest.note_saved();
+    return stats;
   }
   Result<SaveStats> try_save(LiveMemory& live, Guest& guest, const ExtraWrites& extra_writes = {}) {
     const auto ranges = guest.dirty();
@@ -48,7 +51,9 @@ class SnapshotStoreTest : public testing::Test {
                                           .changed = ranges,
                                           .host_tables = {},
                                           .time_ms = ++time_}));
-    return store_->save(live, std::move(step), extra_writes);
+    SW_TRY(const SaveStats stats, store_->save(live, std::move(step), extra_writes));
+    guest.note_saved();
+    return stats;
   }
 
   struct Loaded {
@@ -62,7 +67,6 @@ class SnapshotStoreTest : public testing::Test {
     guest.grow_to(info.memory_bytes);
     SW_TRY(Restored restored,
            restore_into(*store_, context, info.id, kBuild, image_, guest.memory()));
-    guest.mark_all();
     return Loaded{std::move(guest), std::move(restored)};
   }
   Loaded load(std::string_view context, std::optional<VersionId> version = {}) {

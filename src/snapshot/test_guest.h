@@ -43,7 +43,7 @@ inline Bytes make_image(std::size_t pages) {
   return image;
 }
 
-/// A guest: its memory, and which pages it wrote since it was made, as the kernel would tell.
+/// A guest: its memory, and which pages it wrote since it was last saved, as the kernel would tell.
 class Guest {
  public:
   explicit Guest(const Bytes& image) : memory_(image) {}
@@ -54,6 +54,7 @@ class Guest {
       mark(page);
   }
   void mark(std::size_t page) { dirty_[page] = true; }
+  void note_saved() { dirty_.clear(); }
   void grow_to(std::size_t bytes) { memory_.resize(bytes); }
   Bytes& memory() { return memory_; }
   const Bytes& memory() const { return memory_; }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An engine without Wasm for tests: a session is two pages of memory with a counter at address 0,
-// and a program is one word. Every outcome's value is the counter. Any rule of the contract can be
+// An engine without Wasm for tests: a session is two pages of memory with a counter at address 0 and
+// the number of its cells in the second, and a program is one word. Every outcome's value is the counter. Any rule of the contract can be
 // broken.
 
 #include <fmt/format.h>
@@ -33,6 +33,7 @@ class CounterEngine final : public engine::Engine {
     bool limit_is_an_error_of_its_own = false;
     bool no_sessions = false;
     bool forgets_changes = false;
+    bool forgets_later_changes = false;  ///< those after the first snapshot
     bool restores_nothing = false;
     bool error_invalidates = false;
     bool crash_keeps_valid = false;
@@ -113,6 +114,7 @@ class CounterEngine final : public engine::Engine {
         SW_CHECK_OK(mirror_.follow(*request.files, 0));
       }
       Outcome outcome = perform(request);
+      memory_[kPageBytes] = static_cast<std::byte>(static_cast<int>(memory_[kPageBytes]) + 1);
       if (request.files) outcome.files = mirror_.changes();
       if (!faults_.hides_cwd) outcome.cwd = place_.cwd;
       return outcome;
@@ -121,7 +123,9 @@ class CounterEngine final : public engine::Engine {
     Result<engine::SessionSnapshot> snapshot() override {
       engine::SessionSnapshot snapshot;
       if (!faults_.no_memory) snapshot.memory = std::make_unique<SpanPageSource>(memory_);
-      if (!faults_.forgets_changes) snapshot.changed = {{0, 4096}};
+      if (!faults_.forgets_changes && !(saved_ && faults_.forgets_later_changes))
+        snapshot.changed = {{0, 8192}};
+      saved_ = true;
       if (faults_.changes_descend) snapshot.changed = {{0, 8192}, {4096, 8192}};
       const bool keep_open = place_.file_open && !faults_.loses_open_file;
       const std::string extra =
@@ -223,6 +227,7 @@ class CounterEngine final : public engine::Engine {
     const Faults faults_;
     Bytes memory_;
     bool invalid_ = false;
+    bool saved_ = false;
     std::uint64_t random_;
     Mirror mirror_{0};
     Place place_;

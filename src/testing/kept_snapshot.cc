@@ -11,7 +11,7 @@ namespace sw::testing {
 
 namespace {
 
-/// Are the bytes from `begin` to `end` those that an instance begins with?
+/// Are the bytes from `begin` to `end` those of `base`, and zeros after it?
 bool is_as_base(BytesView memory, BytesView base, std::size_t begin, std::size_t end) {
   const std::size_t in_base = std::clamp(base.size(), begin, end);
   const auto from_base = memory.subspan(begin, in_base - begin);
@@ -56,7 +56,9 @@ Result<BytesView> KeptSnapshot::fill(PageSink& memory, BytesView /*base*/) {
   return BytesView(extra_);
 }
 
-Result<void> KeptSnapshot::check_changed(const engine::SessionSnapshot& snapshot) const {
+Result<void> KeptSnapshot::check_changed(const engine::SessionSnapshot& snapshot,
+                                         const KeptSnapshot* before) const {
+  const BytesView base = before == nullptr ? snapshot.base : BytesView(before->memory_);
   std::size_t at = 0;
   for (const ByteRange& range : snapshot.changed) {
     if (range.begin < at) {
@@ -65,12 +67,12 @@ Result<void> KeptSnapshot::check_changed(const engine::SessionSnapshot& snapshot
     if (range.end < range.begin || range.end > memory_.size()) {
       return Error{ErrorCode::kInternal, "`changed` names bytes that the memory does not have", 0};
     }
-    if (range.begin > at && !is_as_base(memory_, snapshot.base, at, range.begin)) {
+    if (range.begin > at && !is_as_base(memory_, base, at, range.begin)) {
       return misses(at, range.begin);
     }
     at = range.end;
   }
-  if (is_as_base(memory_, snapshot.base, at, memory_.size())) return {};
+  if (is_as_base(memory_, base, at, memory_.size())) return {};
   return misses(at, memory_.size());
 }
 

@@ -13,8 +13,10 @@ class KeptSnapshot final : public engine::SnapshotSource {
 
   std::uint64_t memory_bytes() const override { return memory_.size(); }
   Result<BytesView> fill(PageSink& memory, BytesView base) override;
-  /// Does the snapshot tell the truth: is whatever differs from `base` and zeros within `changed`?
-  Result<void> check_changed(const engine::SessionSnapshot& snapshot) const;
+  /// Does the snapshot, of which this is a copy, tell the truth: is whatever differs from `before`, a
+  /// copy of the last one of the same instance, within `changed`? Null: from `base` and zeros.
+  Result<void> check_changed(const engine::SessionSnapshot& snapshot,
+                             const KeptSnapshot* before) const;
 
  private:
   KeptSnapshot(Bytes memory, Bytes extra) : memory_(std::move(memory)), extra_(std::move(extra)) {}

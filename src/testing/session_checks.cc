@@ -74,20 +74,22 @@ Result<void> expect_refusal(Sessions& sessions, SessionInstance& instance, std::
   return {};
 }
 
-Result<KeptSnapshot> keep(SessionInstance& instance) {
+/// `before`: the instance's last one.
+Result<KeptSnapshot> keep(SessionInstance& instance, const KeptSnapshot* before = nullptr) {
   if (!instance.can_snapshot())
     return violated("`can_snapshot` is false after a run that left nothing open");
   SW_TRY(const engine::SessionSnapshot snapshot, instance.snapshot());
   SW_TRY(KeptSnapshot kept, KeptSnapshot::copy(snapshot));
-  SW_CHECK_OK(kept.check_changed(snapshot));
+  SW_CHECK_OK(kept.check_changed(snapshot, before));
   return kept;
 }
 
 Result<void> check_restore(Sessions& sessions, const DefineAndUse& program) {
   SW_TRY(auto instance, sessions.after(program.define));
   SW_CHECK_OK(sessions.expect(*instance, program.use, program.expect_text));
-  SW_TRY(KeptSnapshot kept, keep(*instance));
+  SW_TRY(const KeptSnapshot first, keep(*instance));
   SW_CHECK_OK(sessions.expect(*instance, program.use, program.expect_text));
+  SW_TRY(KeptSnapshot kept, keep(*instance, &first));
   instance.reset();
   SW_TRY(const auto restored, sessions.restore(kept));
   return sessions.expect(*restored, program.use, program.expect_text);

@@ -40,6 +40,9 @@ struct ScanArgument {
   std::uint64_t return_mask;
 };
 constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArgument);
+constexpr std::uint64_t kProtectMatching = 1 << 0;
+constexpr std::uint64_t kFailIfNotTracked = 1 << 1;
+constexpr std::uint64_t kPageIsWritten = 1 << 1;
 constexpr std::uint64_t kPageIsFile = 1 << 2;
 constexpr std::uint64_t kPageIsPresent = 1 << 3;
 constexpr std::uint64_t kPageIsSwapped = 1 << 4;
@@ -62,22 +65,40 @@ class PagemapScan final : public DirtyPageScanner {
 
   Result<void> scan(BytesView memory, BytesView /*image*/,
                     std::vector<ByteRange>& ranges) override {
+    return walk(memory, dirty(), ranges);
+  }
+  Result<void> scan_written(BytesView memory, Protect protect,
+                            std::vector<ByteRange>& ranges) override {
+    ScanArgument argument = dirty();
+    // Without that flag the kernel passes over memory that is not tracked.
+    argument.flags = kFailIfNotTracked | (protect == Protect::kYes ? kProtectMatching : 0);
+    argument.category_mask |= kPageIsWritten;
+    Result<void> scanned = walk(memory, argument, ranges);
+    if (scanned.ok()) return scanned;
+    return Error{ErrorCode::kUnavailable, std::move(scanned).error().message, 0};
+  }
+  DirtyMethod method() const override { return DirtyMethod::kPagemapScan; }
+
+ private:
+  /// Not of the file, and in memory or in swap: a page that was only swapped out is as dirty as
+  /// before. (Pages that are nowhere count as written, and are not asked for either.)
+  static ScanArgument dirty() {
+    ScanArgument argument = {};
+    argument.category_inverted = kPageIsFile;
+    argument.category_mask = kPageIsFile;
+    argument.category_anyof_mask = kPageIsPresent | kPageIsSwapped;
+    argument.return_mask = kPageIsPresent;
+    return argument;
+  }
+
+  Result<void> walk(BytesView memory, ScanArgument argument, std::vector<ByteRange>& ranges) {
     ranges.clear();
     const auto base = reinterpret_cast<std::uint64_t>(memory.data());
-    const std::uint64_t end = base + memory.size();
-    for (std::uint64_t from = base; from < end;) {
-      ScanArgument argument = {};
-      argument.size = sizeof argument;
-      argument.start = from;
-      argument.end = end;
-      argument.vec = reinterpret_cast<std::uint64_t>(regions_.data());
-      argument.vec_len = regions_.size();
-      // Not of the file, and in memory or in swap: a page that was only swapped out is as dirty as
-      // before.
-      argument.category_inverted = kPageIsFile;
-      argument.category_mask = kPageIsFile;
-      argument.category_anyof_mask = kPageIsPresent | kPageIsSwapped;
-      argument.return_mask = kPageIsPresent;
+    argument.size = sizeof argument;
+    argument.end = base + memory.size();
+    argument.vec = reinterpret_cast<std::uint64_t>(regions_.data());
+    argument.vec_len = regions_.size();
+    for (argument.start = base; argument.start < argument.end;) {
       const int count = ::ioctl(pagemap_.get(), kPagemapScan, &argument);
       if (count < 0) return errno_error(errno, "PAGEMAP_SCAN");
       for (int i = 0; i < count; ++i) {
@@ -87,13 +108,11 @@ class PagemapScan final : public DirtyPageScanner {
       // Not walk_end: after a full vector the kernel reports the start of the page-table range it
       // was in, and going on there would return regions a second time.
       if (static_cast<std::size_t>(count) < regions_.size()) break;
-      from = regions_.back().end;
+      argument.start = regions_.back().end;
     }
     return {};
   }
-  DirtyMethod method() const override { return DirtyMethod::kPagemapScan; }
 
- private:
   UniqueFd pagemap_;
   std::array<ScanRegion, 1024> regions_ = {};
 };

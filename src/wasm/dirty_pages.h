@@ -21,6 +21,8 @@ namespace sw::wasm {
 
 enum class DirtyMethod : std::uint8_t { kPagemapScan, kPagemapRead, kCompare };
 
+enum class Protect : bool { kNo, kYes };
+
 /// Threads: one scanner per thread.
 class DirtyPageScanner {
  public:
@@ -28,6 +30,14 @@ class DirtyPageScanner {
   /// Replaces `ranges` by the pages of `memory` that may differ from `image` (the file mapped at
   /// its start; beyond the image's end: from zero). Ascending, not touching one another.
   virtual Result<void> scan(BytesView memory, BytesView image, std::vector<ByteRange>& ranges) = 0;
+  /// The same, but leaves out pages that are protected against writing: those that a scan before
+  /// has protected (kYes: what it names) and nobody wrote since. Only kPagemapScan can.
+  /// Errors: kUnavailable if it cannot, or if not all of the memory is tracked (WriteTracking). Pages
+  /// may have been protected then that were not named.
+  virtual Result<void> scan_written(BytesView /*memory*/, Protect /*protect*/,
+                                    std::vector<ByteRange>& /*ranges*/) {
+    return Error{ErrorCode::kUnavailable, "writes are not tracked", 0};
+  }
   virtual DirtyMethod method() const = 0;
 
   /// The fastest one this kernel offers.

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "sandbox_workers/wasm/guest_thread.h"
 #include "wasm/dirty_pages.h"
 #include "wasm/instance_state.h"
@@ -27,18 +25,6 @@ std::size_t declared_memory_bytes(const wasmtime_module_t* module) {
   }
   wasm_exporttype_vec_delete(&types);
   return bytes;
-}
-
-bool same_value(const wasmtime_val_t& a, const wasmtime_val_t& b) {
-  if (a.kind != b.kind) return false;
-  switch (a.kind) {
-    case WASMTIME_I32:
-    case WASMTIME_F32: return a.of.i32 == b.of.i32;
-    case WASMTIME_I64:
-    case WASMTIME_F64: return a.of.i64 == b.of.i64;
-    case WASMTIME_V128: return std::memcmp(a.of.v128, b.of.v128, sizeof a.of.v128) == 0;
-    default: return false;  // a reference cannot be compared, so it counts as changed
-  }
 }
 
 /// Called on the guest's thread when the engine's counter was raised, for whichever of its
@@ -208,9 +194,8 @@ Result<void> Instance::leave_out_pages(std::span<const ByteRange> parts) {
   if (!state_->pre->faults || state_->slot == nullptr) {
     return Error{ErrorCode::kUnavailable, "this memory cannot be filled as it is touched", 0};
   }
-  if (!state_->scanner) state_->scanner = DirtyPageScanner::create();
   // To compare is to touch.
-  if (state_->scanner->method() == DirtyMethod::kCompare) {
+  if (state_->dirty_scanner().method() == DirtyMethod::kCompare) {
     return Error{ErrorCode::kUnavailable, "the kernel does not say which pages are present", 0};
   }
   return state_->slot->leave_out_pages(state_->pre->faults, parts);
@@ -379,46 +364,6 @@ bool Instance::while_running(const std::function<void(MemoryView)>& action) {
   if (state_->depth == 0 || state_->stop_requested) return false;
   action(memory());
   return true;
-}
-
-Result<void> Instance::dirty_pages(std::vector<ByteRange>& ranges) {
-  ranges.clear();
-  if (state_->slot == nullptr) return {};
-  if (!state_->scanner) state_->scanner = DirtyPageScanner::create();
-  return state_->scanner->scan(state_->slot->memory(), state_->slot->image(), ranges);
-}
-
-bool Instance::globals_are_initial() const {
-  for (const State::Global& global : state_->globals) {
-    wasmtime_val_t now;
-    wasmtime_global_get(state_->context, &global.global, &now);
-    if (!same_value(now, global.initial)) return false;
-  }
-  return true;
-}
-
-std::string Instance::reason_not_at_rest() const {
-  if (poisoned_) return "its last call ended abnormally";
-  if (std::string reason = state_->pre->facts.reason_not_keepable(); !reason.empty()) return reason;
-  if (!globals_are_initial()) return "a global differs from its initial value";
-  return {};
-}
-
-ResetStats Instance::reset() {
-  ResetStats stats;
-  if (poisoned_) stats.verdict = KeepVerdict::kEndedAbnormally;
-  else if (!state_->pre->image || !state_->pre->facts.keepable())
-    stats.verdict = KeepVerdict::kNotKeepable;
-  else if (state_->slot->size() != state_->slot->size_at_rest())
-    stats.verdict = KeepVerdict::kMemoryGrew;
-  else if (!globals_are_initial()) stats.verdict = KeepVerdict::kGlobalChanged;
-  else {
-    if (!state_->scanner) state_->scanner = DirtyPageScanner::create();
-    const auto pages = state_->slot->reset(*state_->scanner, state_->scratch);
-    stats.verdict = pages.ok() ? KeepVerdict::kKept : KeepVerdict::kHostFailed;
-    if (pages.ok()) stats.pages_put_back = *pages;
-  }
-  return stats;
 }
 
 }  // namespace sw::wasm

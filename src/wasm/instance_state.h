@@ -53,7 +53,8 @@ struct Instance::State final : LatePages::Damage {
   };
   std::vector<Global> globals;
 
-  std::unique_ptr<DirtyPageScanner> scanner;
+  std::unique_ptr<DirtyPageScanner> scanner;  // from the first use on
+  DirtyPageScanner& dirty_scanner();
   std::vector<ByteRange> scratch;
 
   std::optional<Error> host_error;  // why a host function ended the run; Wasmtime only sees a trap

@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wasm/late_pages.h"
 
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +16,8 @@
 #include <iterator>
 #include <string>
 #include <system_error>
+
+#include "wasm/write_tracking.h"
 
 namespace sw::wasm {
 
@@ -61,18 +61,21 @@ void put_zeros(int faults, std::uintptr_t to) {
 // --- the service
 
 Result<std::shared_ptr<FaultService>> FaultService::create() {
-  UniqueFd faults(
-      static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)));
-  uffdio_api api = {};
-  api.api = UFFD_API;
-  if (!faults || ::ioctl(faults.get(), UFFDIO_API, &api) != 0) {
+  // Memory belongs to one userfaultfd, so this one has to track writes as well.
+  std::uint64_t mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP;
+  UniqueFd faults = open_userfaults(kTrackedWrites);
+  if (!faults) {
+    mode = UFFDIO_REGISTER_MODE_MISSING;
+    faults = open_userfaults(0);
+  }
+  if (!faults) {
     Error error = errno_error(errno, "memory cannot be filled as it is touched");
     error.code = ErrorCode::kUnavailable;
     return error;
   }
   UniqueFd end(::eventfd(0, EFD_CLOEXEC));
   if (!end) return errno_error(errno, "eventfd");
-  return std::shared_ptr<FaultService>(new FaultService(std::move(faults), std::move(end)));
+  return std::shared_ptr<FaultService>(new FaultService(std::move(faults), mode, std::move(end)));
 }
 
 FaultService::~FaultService() {
@@ -89,10 +92,8 @@ FaultService::~FaultService() {
 Result<void> FaultService::hold(LatePages& pages) {
   SW_CHECK_OK(start_thread());
   for (const ByteRange& part : pages.parts_) {
-    uffdio_register range = {};
-    range.range = range_of(pages.address_of(0) + part.begin, part.end - part.begin);
-    range.mode = UFFDIO_REGISTER_MODE_MISSING;
-    if (::ioctl(faults_.get(), UFFDIO_REGISTER, &range) != 0)
+    if (!register_memory(faults_.get(), pages.memory_.data() + part.begin, part.end - part.begin,
+                         mode_))
       return errno_error(errno, "memory cannot be filled as it is touched");
   }
   return {};

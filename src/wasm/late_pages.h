@@ -40,7 +40,8 @@ class FaultService {
 
  private:
   friend class LatePages;
-  FaultService(UniqueFd faults, UniqueFd end) : faults_(std::move(faults)), end_(std::move(end)) {}
+  FaultService(UniqueFd faults, std::uint64_t mode, UniqueFd end)
+      : faults_(std::move(faults)), mode_(mode), end_(std::move(end)) {}
 
   /// Has the pages that are missing wait.
   Result<void> hold(LatePages& pages);
@@ -51,8 +52,9 @@ class FaultService {
   void serve_until_the_end();
   void serve(std::uintptr_t address);
 
-  const UniqueFd faults_;  // a userfaultfd
-  const UniqueFd end_;     // readable once the thread is to end
+  const UniqueFd faults_;     // a userfaultfd
+  const std::uint64_t mode_;  // what memory is registered for
+  const UniqueFd end_;        // readable once the thread is to end
   Mutex mutex_;
   CondVar served_;
   /// By where the memories begin.

@@ -2,13 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wasm/slot.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/userfaultfd.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -60,38 +55,9 @@ void finalize_memory(void* environment) {
   if (handle->pool) handle->pool->give_back(std::move(handle->slot));
 }
 
-// Debian 12's kernel headers are older than this feature, which is in Linux since 6.7.
-constexpr std::uint64_t kWriteProtectAsync = 1 << 15;  // UFFD_FEATURE_WP_ASYNC
-
 /// It is not what it was before, nor what it was to be.
 Error lost_mapping() {
   return Error{ErrorCode::kInternal, errno_error(errno, "cannot map a linear memory").message, 0};
-}
-
-bool register_page_by_page(int fd, void* base, std::size_t length) {
-  uffdio_register range = {};
-  range.range.start = reinterpret_cast<std::uint64_t>(base);
-  range.range.len = length;
-  range.mode = UFFDIO_REGISTER_MODE_WP;
-  return ::ioctl(fd, UFFDIO_REGISTER, &range) == 0;
-}
-
-/// Makes a fault in the range bring in its own page only. By default the kernel maps the sixteen
-/// pages around it as well; those are clean, but each page that is present costs every scan for
-/// dirty pages some 15 ns, and an interpreter that touches 700 pages here and there would have
-/// 8,000 present. Memory registered for write protection is exempt from that, protected or not
-/// (nothing here ever is). Empty where the kernel does not offer it: scans are then slower, and
-/// nothing else changes.
-UniqueFd map_page_by_page(void* base, std::size_t length) {
-  UniqueFd fd(
-      static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY)));
-  if (!fd) return fd;
-  uffdio_api api = {};
-  api.api = UFFD_API;
-  api.features = kWriteProtectAsync;
-  if (::ioctl(fd.get(), UFFDIO_API, &api) != 0 || !register_page_by_page(fd.get(), base, length))
-    return UniqueFd();
-  return fd;
 }
 
 }  // namespace
@@ -112,7 +78,10 @@ Result<std::unique_ptr<Slot>> Slot::create(std::shared_ptr<const Image> image, s
                       MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, image->fd(), 0) == MAP_FAILED) {
     return errno_error(errno, "cannot map a memory image");
   }
-  if (image) slot->page_by_page_ = map_page_by_page(base, image_size);
+  if (image) {
+    slot->writes_ = WriteTracking::create();
+    slot->writes_.follow(slot->base_, slot->mapped_);
+  }
   slot->size_at_rest_ = std::max(minimum, image_size);
   if (slot->size_at_rest_ > image_size &&
       ::mprotect(slot->base_ + image_size, slot->size_at_rest_ - image_size,
@@ -170,17 +139,16 @@ Result<void> Slot::end_late_pages() {
 Result<void> Slot::map(const ByteRange& part) {
   const std::size_t end = std::clamp(image().size(), part.begin, part.end);
   if (part.begin < end) {
-    std::byte* const at = base_ + part.begin;
-    if (::mmap(at, end - part.begin, PROT_READ | PROT_WRITE,
+    if (::mmap(base_ + part.begin, end - part.begin, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, image_->fd(),
                static_cast<off_t>(part.begin)) == MAP_FAILED)
       return lost_mapping();
-    if (page_by_page_) register_page_by_page(page_by_page_.get(), at, end - part.begin);
   }
   if (end < part.end &&
       ::mmap(base_ + end, part.end - end, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
     return lost_mapping();
+  writes_.follow(base_ + part.begin, part.end - part.begin);
   return {};
 }
 
@@ -229,6 +197,7 @@ Result<std::size_t> Slot::reset(DirtyPageScanner& scanner, std::vector<ByteRange
   refused_growths_ = 0;
   charged_ = 0;
   SW_CHECK_OK(shrink());
+  SW_CHECK_OK(writes_.start_over(memory()));
   const BytesView original = image();
   SW_CHECK_OK(scanner.scan(memory(), original, scratch));
   std::size_t touched = 0;

@@ -12,11 +12,11 @@
 
 #include "base/thread_safety.h"
 #include "sandbox_workers/base/result.h"
-#include "sandbox_workers/base/unique_fd.h"
 #include "sandbox_workers/wasm/image.h"
 #include "wasm/capi.h"
 #include "wasm/dirty_pages.h"
 #include "wasm/late_pages.h"
+#include "wasm/write_tracking.h"
 
 namespace sw::wasm {
 
@@ -51,6 +51,11 @@ class Slot {
                                std::span<const ByteRange> parts);
   LatePages* late_pages() { return late_pages_.get(); }
   Result<void> end_late_pages();
+
+  /// See WriteTracking: since the last reset.
+  Result<void> take_changed(DirtyPageScanner& scanner, std::vector<ByteRange>& ranges) {
+    return writes_.take_changed(scanner, memory(), image(), ranges);
+  }
 
   /// Counts memory elsewhere as part of this one, until `uncharge_to` says that only so much is
   /// left of it. So much is free that a guest whose memory is full can still answer.
@@ -91,8 +96,7 @@ class Slot {
   Result<std::size_t> drop_all(std::size_t touched);
 
   std::shared_ptr<const Image> image_;  // shared with the other slots of the same image
-  // keeps the image's mapping free of pages that nobody touched
-  UniqueFd page_by_page_;
+  WriteTracking writes_;
   std::unique_ptr<LatePages> late_pages_;
   std::byte* base_ = nullptr;
   std::size_t reserved_ = 0;  // what a memory can grow to

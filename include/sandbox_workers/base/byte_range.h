@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
 namespace sw {
 
@@ -12,5 +14,8 @@ struct ByteRange {
   std::size_t end = 0;
   bool operator==(const ByteRange&) const = default;
 };
+
+/// Adds `more` to `ranges`. Both ascend, and so does the result; ranges that touch are joined.
+void add_ranges(std::vector<ByteRange>& ranges, std::span<const ByteRange> more);
 
 }  // namespace sw

@@ -56,7 +56,8 @@ struct SessionSnapshot {
   /// What every instance of this build begins with; zeros follow it. May be empty. Valid as long as
   /// the engine.
   BytesView base;
-  /// Ascending, not overlapping: all that differs from `base`, or ever did. May say too much.
+  /// Ascending, not overlapping: all that may have changed since the last snapshot of the instance;
+  /// in its first, all that may differ from `base`. May say too much.
   std::vector<ByteRange> changed;
   /// Anything else the engine wants back on restore: a handle, open files, counters. Small.
   Bytes extra;
@@ -110,6 +111,7 @@ class SessionInstance {
 
   /// False while there is state that a snapshot would not hold, and once invalid.
   virtual bool can_snapshot() const = 0;
+  /// If it fails, the next one tells of those changes too.
   virtual Result<SessionSnapshot> snapshot() = 0;
 };
 

@@ -169,7 +169,9 @@ class Instance {
   /// True once a call ended abnormally: nothing may be called again.
   bool poisoned() const { return poisoned_; }
 
-  /// Pages that may differ from the image.
+  /// Pages that may have changed since the last call; the first time since the memory was the
+  /// image's: that may differ from the image. May name more.
+  /// Errors: the next call names what this one would have.
   Result<void> dirty_pages(std::vector<ByteRange>& ranges);
 
   /// Puts memory back to the image; see the top of this file.
