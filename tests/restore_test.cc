@@ -236,6 +236,39 @@ TEST_P(Restore, EverythingGoesOnInAnotherInstance) {
   });
 }
 
+// A snapshot tells only of what was written since the one before.
+TEST_P(Restore, SnapshotsOfOneInstanceAddUpToItsMemory) {
+  on_guest_thread([&] {
+    const auto session = boot();
+    ASSERT_EQ(value_of(*session, code_.define), "");
+    Bytes sum;
+    const auto expect_equal = [&](const std::string& after) {
+      const SessionSnapshot state = session->snapshot().value();
+      if (sum.empty()) sum.assign(state.base.begin(), state.base.end());
+      sum.resize(state.memory->memory_bytes());
+      for (const ByteRange& range : state.changed) {
+        for (std::size_t at = range.begin; at < range.end; at += kPageBytes) {
+          const auto page = static_cast<std::uint32_t>(at / kPageBytes);
+          std::ranges::copy(state.memory->read(page).value(),
+                            sum.begin() + static_cast<std::ptrdiff_t>(at));
+        }
+      }
+      for (std::uint32_t page = 0; page < sum.size() / kPageBytes; ++page) {
+        ASSERT_TRUE(std::ranges::equal(state.memory->read(page).value(),
+                                       BytesView(sum).subspan(page * kPageBytes, kPageBytes)))
+            << "page " << page << " after " << after;
+      }
+    };
+    expect_equal(code_.define);
+    for (const auto& [code, value] : code_.use) {
+      EXPECT_EQ(value_of(*session, code), value) << code;
+      expect_equal(code);
+      value_of(*session, code_.random);
+      expect_equal(code_.random);
+    }
+  });
+}
+
 TEST_P(Restore, RandomNumbersDifferInEveryCopy) {
   on_guest_thread([&] {
     auto session = boot();

@@ -21,8 +21,6 @@ namespace sw::wasm {
 
 enum class DirtyMethod : std::uint8_t { kPagemapScan, kPagemapRead, kCompare };
 
-enum class Protect : bool { kNo, kYes };
-
 /// Threads: one scanner per thread.
 class DirtyPageScanner {
  public:
@@ -30,13 +28,15 @@ class DirtyPageScanner {
   /// Replaces `ranges` by the pages of `memory` that may differ from `image` (the file mapped at
   /// its start; beyond the image's end: from zero). Ascending, not touching one another.
   virtual Result<void> scan(BytesView memory, BytesView image, std::vector<ByteRange>& ranges) = 0;
-  /// The same, but leaves out pages that are protected against writing: those that a scan before
-  /// has protected (kYes: what it names) and nobody wrote since. Only kPagemapScan can.
-  /// Errors: kUnavailable if it cannot, or if not all of the memory is tracked (WriteTracking). Pages
-  /// may have been protected then that were not named.
-  virtual Result<void> scan_written(BytesView /*memory*/, Protect /*protect*/,
-                                    std::vector<ByteRange>& /*ranges*/) {
-    return Error{ErrorCode::kUnavailable, "writes are not tracked", 0};
+  /// Protects all pages against writing that are there; the kernel takes that away again from a page
+  /// that is written. Only kPagemapScan can.
+  /// Errors: kUnavailable if it cannot, or if not all of the memory is tracked (WriteTracking). Some
+  /// pages may be protected then.
+  virtual Result<void> protect(BytesView /*memory*/) { return cannot_track(); }
+  /// Replaces `ranges` by the pages that are there and not protected: written since they were, or not
+  /// there then. Takes a twentieth of the time of `scan`. Errors: as `protect`.
+  virtual Result<void> scan_written(BytesView /*memory*/, std::vector<ByteRange>& /*ranges*/) {
+    return cannot_track();
   }
   virtual DirtyMethod method() const = 0;
 
@@ -44,6 +44,11 @@ class DirtyPageScanner {
   static std::unique_ptr<DirtyPageScanner> create();
   /// Errors: kUnavailable when the kernel does not offer `method`.
   static Result<std::unique_ptr<DirtyPageScanner>> create(DirtyMethod method);
+
+ private:
+  static Error cannot_track() {
+    return Error{ErrorCode::kUnavailable, "this scan does not track writes", 0};
+  }
 };
 
 }  // namespace sw::wasm

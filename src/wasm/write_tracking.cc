@@ -62,23 +62,20 @@ bool WriteTracking::is_due(std::size_t pages) {
 
 Result<void> WriteTracking::take_changed(DirtyPageScanner& scanner, BytesView memory,
                                          BytesView image, std::vector<ByteRange>& ranges) {
-  if (!lost_) {
-    Result<void> scanned = scanner.scan_written(memory, Protect::kNo, ranges);
-    if (scanned.ok() && is_due(pages_in(ranges))) {
-      protected_ = true;
-      pages_of_a_run_.reset();
-      pages_named_ = 0;
-      scanned = scanner.scan_written(memory, Protect::kYes, ranges);
-    }
-    if (scanned.ok()) return {};
-    lost_ = true;
-  }
-  return scanner.scan(memory, image, ranges);
+  if (protected_ && !lost_) lost_ = !scanner.scan_written(memory, ranges).ok();
+  if (!protected_ || lost_) SW_CHECK_OK(scanner.scan(memory, image, ranges));
+  if (lost_ || !is_due(pages_in(ranges))) return {};
+  protected_ = true;
+  lost_ = !scanner.protect(memory).ok();
+  pages_of_a_run_.reset();
+  pages_named_ = 0;
+  return {};
 }
 
 Result<void> WriteTracking::start_over(BytesView memory) {
   if (protected_) {
-    // Marks that dropped pages left behind go, too; a scan would take them for pages in swap.
+    // That also removes the marks of pages of the image that the kernel dropped, which a scan would
+    // take for pages in swap.
     uffdio_writeprotect none = {};
     none.range = {.start = reinterpret_cast<std::uint64_t>(memory.data()), .len = memory.size()};
     while (::ioctl(faults_.get(), UFFDIO_WRITEPROTECT, &none) != 0) {

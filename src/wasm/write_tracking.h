@@ -49,8 +49,9 @@ class WriteTracking {
   void follow(const std::byte* begin, std::size_t bytes);
 
   /// Replaces `ranges` by the pages of `memory` that may have changed since the last call; the first
-  /// time, and always where writes are not tracked, by those that may differ from `image`. Names
-  /// pages more than once while that costs less than the faults that would tell.
+  /// time, and always where writes are not tracked, by those that may differ from `image`. May also
+  /// name pages that were only read, and names pages again while that costs less than the faults that
+  /// would tell. Nobody writes meanwhile.
   Result<void> take_changed(DirtyPageScanner& scanner, BytesView memory, BytesView image,
                             std::vector<ByteRange>& ranges);
 
@@ -63,8 +64,8 @@ class WriteTracking {
   bool is_due(std::size_t pages);
 
   UniqueFd faults_;
-  bool lost_ = false;       // pages may be protected that nobody was told of
   bool protected_ = false;  // some pages are, or have been
+  bool lost_ = false;       // what is protected says nothing
   /// Pages that the first scan after the last protection named, which is about what a run writes.
   std::optional<std::size_t> pages_of_a_run_ = 0;
   std::size_t pages_named_ = 0;  // since then
