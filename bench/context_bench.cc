@@ -184,6 +184,8 @@ void register_context_benchmarks(const std::string& language, const Load& load) 
       [=](benchmark::State& s) { sandbox_step(s, load(), code.set, Durability::kCommit); });
   add("sandbox_step_relaxed/" + language,
       [=](benchmark::State& s) { sandbox_step(s, load(), code.set, Durability::kRelaxed); });
+  add("sandbox_step_late/" + language,
+      [=](benchmark::State& s) { sandbox_step_late(s, load(), code.set); });
   add("steps_at_once/" + language,
       [=](benchmark::State& s) { steps_at_once(s, load(), code.set); });
   add("step_under_load/" + language,

@@ -66,13 +66,13 @@ class BusyProcesses {
 class Steps {
  public:
   Steps(const std::shared_ptr<engine::Engine>& engine, std::string code,
-        Durability durability = Durability::kCommit)
+        Durability durability = Durability::kCommit, int warm_up = kWarmUp)
       : host_(must(Host::open({.data_folder = folder_.path() / "data", .engines = {engine}}))),
         sandbox_(host_.sandbox("bench")),
         run_{.language = engine->info().language, .code = std::move(code)} {
     run_.limits.wall_max = std::chrono::minutes(10);
     run_.durability = durability;
-    for (int i = 0; i < kWarmUp; ++i) take();
+    for (int i = 0; i < warm_up; ++i) take();
   }
 
   /// How long it took.
@@ -127,6 +127,21 @@ void sandbox_step(benchmark::State& state, const std::shared_ptr<engine::Engine>
                   const std::string& code, Durability durability) {
   Steps steps(engine, code, durability);
   for (auto _ : state) steps.take();
+}
+
+void sandbox_step_late(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+                       const std::string& code) {
+  constexpr int kEarly = 10;
+  constexpr int kCompared = 100;
+  constexpr int kLate = 1000;
+  Steps steps(engine, code, Durability::kRelaxed, kEarly);
+  std::vector<double> early;
+  for (int i = 0; i < kCompared; ++i) early.push_back(steps.take());
+  for (int i = kEarly + kCompared; i < kLate; ++i) steps.take();
+  std::vector<double> late;
+  for (auto _ : state) late.push_back(steps.take());
+  state.counters["early_ms"] = median(early);
+  state.counters["times_early"] = median(late) / median(early);
 }
 
 namespace {

@@ -18,6 +18,10 @@ void sync_8k(benchmark::State& state);
 void sandbox_step(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
                   const std::string& code, Durability durability);
 
+/// A relaxed one after 1,000 steps, set against those from the tenth on.
+void sandbox_step_late(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
+                       const std::string& code);
+
 /// The same in 64 contexts of one sandbox at once, on two threads, set against one context alone.
 void steps_at_once(benchmark::State& state, const std::shared_ptr<engine::Engine>& engine,
                    const std::string& code);
