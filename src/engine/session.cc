@@ -353,7 +353,7 @@ Result<SessionSnapshot> Session::snapshot() {
                         .tmp = tmp,
                         .descriptors = descriptors});
   // Last, since what it names is not named again.
-  SW_CHECK_OK(instance_->dirty_pages(state.changed));
+  SW_CHECK_OK(instance_->take_changed_pages(state.changed));
   state.memory = std::make_unique<SpanPageSource>(instance_->memory().bytes());
   state.base = instance_->image();
   return state;

@@ -13,11 +13,6 @@
 
 namespace sw::interpreter {
 
-inline void add(std::string& note, std::string_view more) {
-  if (!note.empty() && !more.empty()) note += "; ";
-  note += more;
-}
-
 /// One run, from the request to the answer.
 struct Interpreter::Execution {
   protocol::ExecuteArgs args;
@@ -29,6 +24,11 @@ struct Interpreter::Execution {
 
   const std::string& id() const { return args.run.context; }
   ContextRun& told() { return *response.outcome.context; }
+  void note(std::string_view more) {
+    std::string& note = told().note;
+    if (!note.empty() && !more.empty()) note += "; ";
+    note += more;
+  }
   void put_files_back() { response.outcome.files = WorkspaceDiff(); }
 };
 

@@ -4,14 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "interpreter/execution.h"
 #include "interpreter/stored_memory.h"
-#include "protocol/joint_commit.h"
 #include "protocol/messages.h"
 #include "sandbox_workers/protocol/answers.h"
-#include "sandbox_workers/workspace/workspace.h"
 
 namespace sw::interpreter {
 
@@ -108,7 +104,7 @@ Result<ExecuteResponse> Interpreter::execute(protocol::ExecuteArgs args, RunEven
 
 Result<void> Interpreter::prepare(Execution& run) {
   if (contexts_->storage().may_miss_changes()) {
-    add(run.told().note,
+    run.note(
         fmt::format("the program ended without closing its storage: runs that were answered as "
                     "relaxed less than {} ms before may be lost",
                     kRelaxedDelay.count()));
@@ -128,20 +124,20 @@ Result<void> Interpreter::agree_on_count(Execution& run) {
   if (!run.args.executions_known || *run.args.executions_known == run.row.executions) return {};
   const std::uint64_t known = *run.args.executions_known;
   const std::uint64_t here = run.row.executions;
-  std::string& note = run.told().note;
   if (here == known + 1) {
     auto taken_back = contexts_->take_back(run.id(), run.row);
     const bool damaged = !taken_back.ok() && taken_back.error().code == ErrorCode::kCorrupt;
     if (!taken_back.ok() && !damaged) return std::move(taken_back).error();
     if (!damaged && *taken_back) {
       (void)pool_.take(this, run.id());
-      add(note, fmt::format("run {} was undone because its answer was lost", here));
+      run.note(fmt::format("run {} was undone because its answer was lost", here));
       return {};
     }
   }
-  add(note, fmt::format("stale: the sandbox knows of {} runs of this context and its interpreter "
-                        "of {}, so memory and files may be from different runs",
-                        known, here));
+  run.note(
+      fmt::format("stale: the sandbox knows of {} runs of this context and its interpreter "
+                  "of {}, so memory and files may be from different runs",
+                  known, here));
   run.row.executions = known;  // so that it is said once
   return {};
 }
@@ -156,7 +152,7 @@ Result<void> Interpreter::ensure_session(Execution& run) {
     return Error{ErrorCode::kBadReply, "This engine has no session support", 0};
   }
   if (run.args.run.ends_context && !engine_->is_ready()) {
-    add(told.note, "exit handlers did not run: the language is not prepared");
+    run.note("exit handlers did not run: the language is not prepared");
     return {};
   }
   MutexLock lock(mutex_);
@@ -179,7 +175,7 @@ Result<void> Interpreter::ensure_session(Execution& run) {
 Result<void> Interpreter::boot(Execution& run, std::string_view note) {
   if (run.args.run.ends_context) {
     if (run.row.executions != 0) {
-      add(run.told().note, "exit handlers did not run: no memory of this build is saved");
+      run.note("exit handlers did not run: no memory of this build is saved");
     }
     return {};
   }
@@ -190,7 +186,7 @@ Result<void> Interpreter::boot(Execution& run, std::string_view note) {
   run.resident->live = std::move(live);
   run.resident->session = *std::move(session);
   run.told().state = ContextState::kFresh;
-  add(run.told().note, note);
+  run.note(note);
   return {};
 }
 
@@ -207,9 +203,10 @@ Result<void> Interpreter::restore(Execution& run, const snapshot::VersionInfo& v
   run.resident->session = *std::move(session);
   run.told().state = ContextState::kRestored;
   if (run.row.stale()) {
-    add(run.told().note, fmt::format("stale: the memory is that of run {}; later runs, up to run "
-                                     "{}, could not be saved",
-                                     *run.row.saved_execution, run.row.executions));
+    run.note(
+        fmt::format("stale: the memory is that of run {}; later runs, up to run "
+                    "{}, could not be saved",
+                    *run.row.saved_execution, run.row.executions));
   }
   return {};
 }

@@ -42,7 +42,7 @@ void Interpreter::decide(Execution& run) {
     roll_back(run);
   } else if (!run.resident) {
     run.put_files_back();
-    add(run.told().note, "the memory of this run was not saved, and its files were rolled back");
+    run.note("the memory of this run was not saved, and its files were rolled back");
   } else {
     if (after_error == AfterError::kFilesBack) run.put_files_back();
     if (!result.cwd.empty()) {
@@ -56,14 +56,13 @@ void Interpreter::roll_back(Execution& run) {
   run.resident.reset();  // the next run begins from what is saved
   run.put_files_back();
   if (!contexts_->has_memory(run.id())) {
-    add(run.told().note,
-        "rolled back: no run of the context is saved, so the next one starts fresh");
+    run.note("rolled back: no run of the context is saved, so the next one starts fresh");
   } else if (row.saved_execution == row.executions - 1) {
     row.saved_execution = row.executions;
     row.before->rolled_back = true;
-    add(run.told().note, "rolled back: memory and files are as before this run");
+    run.note("rolled back: memory and files are as before this run");
   } else {
-    add(run.told().note,
+    run.note(
         fmt::format("rolled back: files are as before this run, but the memory is that of run {}, "
                     "the last one that was saved",
                     row.saved_execution.value_or(0)));
@@ -79,7 +78,7 @@ Result<void> Interpreter::store(Execution& run) {
   if (run.resident) {
     // How much it holds is known exactly only when it is saved.
     if (run.resident->bytes == 0) run.resident->bytes = run.response.outcome.usage.memory_bytes;
-    add(run.told().note, "the memory of this run was not saved");
+    run.note("the memory of this run was not saved");
   }
   return write(run);
 }
@@ -132,7 +131,7 @@ Result<void> Interpreter::save(Execution& run) {
         code == ErrorCode::kInvalidArgument || code == ErrorCode::kLimitExceeded;
     run.told().snapshot_ms.reset();
     if (cannot_be_saved && write(run).ok()) {
-      add(run.told().note, "stale: the memory could not be saved: " + saved.error().message);
+      run.note("stale: the memory could not be saved: " + saved.error().message);
       return {};
     }
     run.resident.reset();

@@ -32,7 +32,7 @@ DirtyPageScanner& Instance::State::dirty_scanner() {
   return *scanner;
 }
 
-Result<void> Instance::dirty_pages(std::vector<ByteRange>& ranges) {
+Result<void> Instance::take_changed_pages(std::vector<ByteRange>& ranges) {
   ranges.clear();
   if (state_->slot == nullptr) return {};
   return state_->slot->take_changed(state_->dirty_scanner(), ranges);

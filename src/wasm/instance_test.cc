@@ -221,7 +221,7 @@ TEST(Reset, ATinyRunAfterALargeOneTouchesAsFewPagesAsBefore) {
     const auto touched = [&] {
       EXPECT_TRUE(guest->instance->call(tiny).ok());
       std::vector<ByteRange> ranges;
-      EXPECT_TRUE(guest->instance->dirty_pages(ranges).ok());
+      EXPECT_TRUE(guest->instance->take_changed_pages(ranges).ok());
       EXPECT_EQ(guest->instance->reset().verdict, KeepVerdict::kKept);
       std::size_t pages = 0;
       for (const ByteRange& range : ranges) pages += (range.end - range.begin) / kPageBytes;
@@ -244,7 +244,7 @@ TEST(Reset, PagesThatNoRunChangesAnyMoreAreGivenBackInTheEnd) {
       ASSERT_EQ(guest->instance->reset().verdict, KeepVerdict::kKept);
       ASSERT_TRUE(guest->instance->call(set, 16, round).ok());
     }
-    ASSERT_TRUE(guest->instance->dirty_pages(ranges).ok());
+    ASSERT_TRUE(guest->instance->take_changed_pages(ranges).ok());
     EXPECT_THAT(ranges, ElementsAre(ByteRange{0, kPageBytes}));
   });
 }

@@ -152,7 +152,7 @@ TEST_P(LatePagesTest, AreDirtyOnlyWhenSupplied) {
     auto guest = restored(supplier, setup_);
     ASSERT_TRUE(guest->instance->call(find<Get>(*guest, "get"), address_of(50)).ok());
     std::vector<ByteRange> dirty;
-    ASSERT_TRUE(guest->instance->dirty_pages(dirty).ok());
+    ASSERT_TRUE(guest->instance->take_changed_pages(dirty).ok());
     std::set<std::size_t> pages;
     for (const ByteRange& range : dirty) {
       for (std::size_t at = range.begin; at < range.end; at += kPageBytes)

@@ -4,9 +4,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/userfaultfd.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,14 +71,8 @@ TEST_F(SlotTest, NothingIsOpenedThatIsNotOfABlockedMemory) {
 
 // What else is present is clean, and would make every scan for dirty pages longer.
 TEST(Slots, ReadingBringsInTheTouchedPagesOnly) {
-  const UniqueFd probe(
-      static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)));
-  uffdio_api api = {};
-  api.api = UFFD_API;
-  api.features = 1 << 15;
-  if (!probe || ::ioctl(probe.get(), UFFDIO_API, &api) != 0) {
-    GTEST_SKIP() << "no asynchronous write protection here: the kernel maps pages in groups";
-  }
+  if (!open_userfaults(kTrackedWrites))
+    GTEST_SKIP() << "this kernel does not track writes for us, so it maps pages in groups";
   on_guest_thread([] {
     auto guest = make_guest(kCounter, {.with_image = true});
     const auto get = find<std::int32_t(std::int32_t)>(*guest, "get");

@@ -172,7 +172,7 @@ class Instance {
   /// Pages that may have changed since the last call; the first time since the memory was the
   /// image's: that may differ from the image. May name more.
   /// Errors: the next call names what this one would have.
-  Result<void> dirty_pages(std::vector<ByteRange>& ranges);
+  Result<void> take_changed_pages(std::vector<ByteRange>& ranges);
 
   /// Puts memory back to the image; see the top of this file.
   ResetStats reset();

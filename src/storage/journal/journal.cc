@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint64_t kGrowthBytes = std::uint64_t{256} << 10U;
 /// Always kept ahead, for deletions on a full disk.
 constexpr std::uint64_t kReserveBytes = std::uint64_t{64} << 10U;
-/// While many wait for a processor, so many commits are waited for, but not longer than that: those
-/// who have just been served would wait longer for their next turn than for the disk.
+/// While so many runs wait for a processor, a sync waits for more commits: for so many in all, and at
+/// most so long. Whoever has just been served waits longer for its next turn anyway.
 constexpr std::size_t kManyWaiting = 16;
 constexpr std::size_t kGatheredCommits = 12;
 constexpr std::chrono::milliseconds kGatherMax{15};

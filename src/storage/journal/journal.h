@@ -116,8 +116,7 @@ class Journal final : public CommitLog {
   mutable Mutex mutex_;
   CondVar gathered_;  // there are enough commits to write
   CondVar relaxed_;   // the first of the relaxed changes that nobody has written, or the end
-  CondVar
-      resolved_;  // a batch has been written, or not; for those that have no commit of their own
+  CondVar resolved_;  // a batch has been written, or not; for who has no commit of its own
   std::deque<Queued> queue_ SW_GUARDED_BY(mutex_);
   bool writing_ SW_GUARDED_BY(mutex_) = false;
   bool gathering_ SW_GUARDED_BY(mutex_) = false;
